@@ -382,6 +382,21 @@ bool cluster_state_is_pinned(const struct cluster_state *state, struct str machi
     return is_there;
 }
 
+struct str cluster_state_pinned(const struct cluster_state *state, struct str machine,
+                                struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    struct err ignored;
+    buf_init(&text, KEY_FILE_BYTES_MAX);
+    if (!file_read(cluster_state_known_hosts(state, machine, arena), &text, &ignored)) {
+        return STR("");
+    }
+    struct str rest = buf_str(&text);
+    struct str line = str_cut(&rest, '\n');
+    struct str name = str_cut(&line, ' ');
+    return str_eq(name, machine) && rest.len == 0 ? arena_str(arena, line) : STR("");
+}
+
 static bool pin(const char *path, struct str machine, struct str key_line, bool keeps_old,
                 struct err *err)
 {
@@ -434,6 +449,94 @@ bool cluster_state_pin_launch(const struct cluster_state *state, struct str mach
     ssh_key_add_public(&line, key.public, STR(""));
     ssh_key_wipe(&key);
     return cluster_state_pin(state, machine, buf_str(&line), false, err);
+}
+
+/* ---- another machine ---- */
+
+bool cluster_state_make(const struct cluster_state *state, struct err *err)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    return cluster_state_make_folders(state, &arena, err);
+}
+
+/* What is copied, in this order: if the public key is there, everything is. */
+static const char *const key_files[] = {"secret", "key", "key.pub"};
+
+static struct str export_heading(const struct config *config, struct arena *arena)
+{
+    return arena_printf(arena, "shoal-key 1 %.*s %.*s %.*s\n", STR_ARG(config->provider_type),
+                        STR_ARG(value_text(value_get_c(config->provider, "region"))),
+                        STR_ARG(config->cluster_name));
+}
+
+bool cluster_state_export(const struct cluster_state *state, const struct config *config,
+                          struct buf *out, struct err *err)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    buf_add(out, export_heading(config, &arena));
+    for (size_t i = 0; i < ARRAY_LEN(key_files); i++) {
+        struct buf text;
+        buf_init(&text, KEY_FILE_BYTES_MAX);
+        const char *path = arena_printf(&arena, "%s/%s", state->folder, key_files[i]).ptr;
+        bool ok = file_read(path, &text, err);
+        buf_addf(out, "%s %zu\n", key_files[i], text.len);
+        buf_add(out, buf_str(&text));
+        buf_add_char(out, '\n');
+        buf_wipe(&text);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "key 387", the bytes, a line break. */
+static bool take_part(struct str *rest, const char *name, struct str *ret_bytes)
+{
+    struct str size = str_cut(rest, '\n');
+    struct str word = str_cut(&size, ' ');
+    int64_t count;
+    if (!str_is(word, name) || !str_to_i64(size, &count) || count <= 0 ||
+        count > KEY_FILE_BYTES_MAX || (size_t)count >= rest->len || rest->ptr[count] != '\n') {
+        return false;
+    }
+    *ret_bytes = str_sub(*rest, 0, (size_t)count);
+    *rest = str_sub(*rest, (size_t)count + 1, rest->len);
+    return true;
+}
+
+bool cluster_state_import(const struct cluster_state *state, const struct config *config,
+                          struct str text, struct err *err)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct str parts[ARRAY_LEN(key_files)];
+    struct str heading = export_heading(config, &arena);
+    if (!str_starts(text, "shoal-key 1 ")) {
+        return err_set(err, ERR_CONFIG, "this is not the output of shoal key export");
+    }
+    if (!str_starts(text, heading.ptr)) {
+        return err_set(err, ERR_CONFIG, "this is the key of another cluster: %.*s",
+                       STR_ARG(str_sub(str_cut(&text, '\n'), sizeof("shoal-key 1"), 200)));
+    }
+    text = str_sub(text, heading.len, text.len);
+    for (size_t i = 0; i < ARRAY_LEN(key_files); i++) {
+        if (!take_part(&text, key_files[i], &parts[i])) {
+            return err_set(err, ERR_CONFIG, "the exported key is damaged; export it again");
+        }
+    }
+    struct str public_key = str_trim(parts[ARRAY_LEN(key_files) - 1]);
+    if (state->own_key && !str_eq(state->public_key, public_key)) {
+        return err_set(err, ERR_EXISTS,
+                       "this machine has another key for this cluster, in %s; if that cluster is "
+                       "gone, delete the folder and import again",
+                       state->folder);
+    }
+    bool ok = cluster_state_make_folders(state, &arena, err);
+    for (size_t i = 0; ok && i < ARRAY_LEN(key_files); i++) {
+        ok = file_write(arena_printf(&arena, "%s/%s", state->folder, key_files[i]).ptr, parts[i],
+                        0600, err);
+    }
+    return ok;
 }
 
 /* ---- removal ---- */

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -65,6 +66,20 @@ bool cluster_state_pin_greeted(const struct cluster_state *state, struct str mac
 bool cluster_state_pin_launch(const struct cluster_state *state, struct str machine,
                               uint64_t launch, struct err *err) MUST_USE;
 bool cluster_state_is_pinned(const struct cluster_state *state, struct str machine);
+/* The only key that is pinned for the machine; empty if there is none, or a second one. */
+struct str cluster_state_pinned(const struct cluster_state *state, struct str machine,
+                                struct arena *arena);
+/* Creates the folder, without keys, on a machine that did not start the cluster. */
+bool cluster_state_make(const struct cluster_state *state, struct err *err) MUST_USE;
+
+/* ---- the cluster's key on another machine ---- */
+
+/* Adds everything that another machine needs to use and update the cluster: text with secrets. */
+bool cluster_state_export(const struct cluster_state *state, const struct config *config,
+                          struct buf *out, struct err *err) MUST_USE;
+/* Takes that text over. Fails if it is of another cluster, or if this machine has another key. */
+bool cluster_state_import(const struct cluster_state *state, const struct config *config,
+                          struct str text, struct err *err) MUST_USE;
 
 /* Remembers the cluster file, so that the cluster can be named instead. */
 bool cluster_state_note_file(const struct cluster_state *state, const char *path,

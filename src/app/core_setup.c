@@ -331,6 +331,16 @@ static bool core_setup_reject(const struct core_setup_maker *maker, struct err *
                    STR_ARG(str_sub(name, 0, 100)));
 }
 
+static int64_t keep_failed_ms(const struct value *shoal)
+{
+    enum { MINUTE_MS = 60 * 1000, MINUTES_MAX = 7 * 24 * 60 };
+    double minutes;
+    if (!value_number(value_get_c(shoal, KEEP_FAILED_KEY), &minutes) || !(minutes > 0)) {
+        return 0;
+    }
+    return (int64_t)((minutes < MINUTES_MAX ? minutes : MINUTES_MAX) * MINUTE_MS);
+}
+
 bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err)
@@ -353,6 +363,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->max_workers = most;
     settings->max_price = price_limit(&maker);
     settings->idle_timeout = config->idle_timeout_ms;
+    settings->keep_failed = keep_failed_ms(config->shoal);
     settings->upscaling_permille = upscaling_of(config);
     settings->strategy = PLAN_RAY;
     settings->work_budget = PLAN_WORK_DEFAULT;

@@ -13,6 +13,9 @@
 #include "config/workload/workload_file.h"
 #include "core/core.h"
 
+/* In metadata.shoal, and set by `up --keep-failed`. */
+#define KEEP_FAILED_KEY "keep_failed_minutes"
+
 /* Facts about a type for display, in addition to those the core uses. */
 struct type_facts {
     struct str name;    /* node type */

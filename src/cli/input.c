@@ -2,6 +2,7 @@
 #include "cli/input.h"
 
 #include "app/cluster_file.h"
+#include "app/core_setup.h"
 #include "app/local_host.h"
 #include "cli/output.h"
 #include "config/document/yaml_read.h"
@@ -11,6 +12,20 @@ void input_settle(struct diag_list *diags)
 {
     diag_merge_typos(diags);
     diag_sort(diags);
+}
+
+/* The map under that key, made if there is none; NULL if there is something else. */
+static struct value *map_in(struct arena *arena, struct value *map, const char *key)
+{
+    const struct value *there = value_get_c(map, key);
+    if (there && !value_is(there, VALUE_MAP) && !value_is(there, VALUE_NULL)) {
+        return NULL; /* the schema reports it */
+    }
+    struct value *made = value_is(there, VALUE_MAP)
+                             ? value_copy_shallow(arena, there)
+                             : value_new(arena, VALUE_MAP, (struct place){0});
+    value_map_set_c(arena, map, key, made);
+    return made;
 }
 
 /* Applied before defaults, as in Ray: the defaults of node types depend on them. */
@@ -24,6 +39,15 @@ static void override(struct arena *arena, struct value *root,
     if (overrides->cluster_name.len > 0) {
         value_map_set_c(arena, root, "cluster_name",
                         value_string(arena, overrides->cluster_name, nowhere));
+    }
+    if (overrides->keep_failed_minutes > 0) {
+        struct value *metadata = map_in(arena, root, "metadata");
+        struct value *shoal = metadata ? map_in(arena, metadata, "shoal") : NULL;
+        struct value *minutes = value_new(arena, VALUE_FLOAT, nowhere);
+        minutes->number = overrides->keep_failed_minutes;
+        if (shoal) {
+            value_map_set_c(arena, shoal, KEEP_FAILED_KEY, minutes);
+        }
     }
     if (overrides->max_workers) {
         value_map_set_c(arena, root, "max_workers",

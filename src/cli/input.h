@@ -21,6 +21,7 @@ struct input_overrides {
     struct str cluster_name;    /* may be empty */
     const int64_t *min_workers; /* NULL: not set */
     const int64_t *max_workers;
+    double keep_failed_minutes; /* 0: not set */
 };
 
 /* False if the file cannot be read; errors in its content are in `diags`. */

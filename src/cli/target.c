@@ -20,7 +20,7 @@
 const char *const target_log_styles[] = {"auto", "record", "pretty", NULL};
 const char *const target_log_colours[] = {"auto", "false", "true", NULL};
 
-enum { FIND_MS = 120 * 1000, AGE_BYTES_MAX = 64 };
+enum { FIND_MS = 120 * 1000, AGE_BYTES_MAX = 64, MINUTE_MS = 60 * 1000 };
 
 /* ---- the file ---- */
 
@@ -33,6 +33,7 @@ static struct input_overrides overrides_of(const struct target_fields *given)
     if (given->max_workers.count > 0) {
         overrides.max_workers = &given->max_workers.items[given->max_workers.count - 1];
     }
+    overrides.keep_failed_minutes = (double)given->keep_failed_ms / MINUTE_MS;
     return overrides;
 }
 
@@ -286,7 +287,23 @@ bool target_find(struct target *target, struct launcher_head *ret_head,
         }
         return false;
     }
-    return !ret_place || launcher_head_place(&target->setup, ret_head, arena, ret_place, err);
+    if (!ret_place) {
+        return true;
+    }
+    struct str added;
+    if (!launcher_head_place(&target->setup, ret_head, arena, ret_place, err) ||
+        !launcher_admit(&target->setup, ret_head, arena, &added, err)) {
+        return false;
+    }
+    if (added.len > 0) {
+        cloud_print_lines(&target->cli, "note",
+                          arena_printf(arena,
+                                       "the head did not answer, and this machine has a new "
+                                       "address: ssh from %.*s is allowed now in the cluster's "
+                                       "security group",
+                                       STR_ARG(added)));
+    }
+    return true;
 }
 
 /* ---- programs in our terminal ---- */

@@ -17,6 +17,7 @@ struct target_fields {
     const char *name;
     const char *profile;
     struct option_numbers min_workers, max_workers;
+    int64_t keep_failed_ms; /* from `up --keep-failed`; 0: not given */
     bool no_config_cache;
     bool no_usage_stats;
     const char *log_style, *log_color;

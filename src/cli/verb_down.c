@@ -1,10 +1,10 @@
 /* verb_down.c: deletes a cluster. */
-#include "app/price_lookup.h"
 #include "base/utf8.h"
 #include "cli/cloud.h"
 #include "cli/columns.h"
 #include "cli/confirm.h"
 #include "cli/cost.h"
+#include "cli/disks.h"
 #include "cli/json_object.h"
 #include "cli/launch.h"
 #include "cli/output.h"
@@ -67,53 +67,7 @@ static const struct example examples[] = {
                                            "without its file."},
 };
 
-/* ---- cost of stopped instances ---- */
-
-/* Gigabytes and kind of the volumes of one node of this type, from the file. */
-static int64_t volume_gb(const struct config_node_type *type, struct str *ret_kind)
-{
-    const struct value *list = value_get_c(type->node_config, "BlockDeviceMappings");
-    int64_t sum = 0;
-    *ret_kind = STR("gp3");
-    for (size_t i = 0; value_is(list, VALUE_LIST) && i < list->list.count; i++) {
-        const struct value *disk = value_get_c(list->list.items[i], "Ebs");
-        const struct value *size = value_get_c(disk, "VolumeSize");
-        struct str kind = value_text(value_get_c(disk, "VolumeType"));
-        sum += value_is(size, VALUE_INT) && size->integer > 0 ? size->integer : 0;
-        *ret_kind = kind.len > 0 ? kind : *ret_kind;
-    }
-    return sum;
-}
-
-/* "a stopped node keeps 140 GB, about $11.20 a month", for each type with known volumes. */
-static void say_disks(const struct target *target)
-{
-    enum { CENT = 10000, CENTS = 100 };
-    const struct config *config = target->config;
-    struct str region = value_text(value_get_c(config->provider, "region"));
-    for (size_t i = 0; i < config->node_type_count; i++) {
-        const struct config_node_type *type = &config->node_types[i];
-        struct price_query query = {.kind = PRICE_VOLUME, .region = region};
-        int64_t size = volume_gb(type, &query.name);
-        struct price_known price = price_written(value_get_c(config->shoal, "prices"), &query);
-        if (price.price == PRICE_UNKNOWN) {
-            price = price_built_in(&query);
-        }
-        if (size == 0) {
-            continue;
-        }
-        struct str cost = STR("price unknown");
-        if (price.price != PRICE_UNKNOWN) {
-            int64_t cents = price.price * size / CENT;
-            cost = arena_printf(target->cli.arena, "about $%lld.%02lld a month",
-                                (long long)(cents / CENTS), (long long)(cents % CENTS));
-        }
-        cloud_print_lines(&target->cli, "note",
-                          arena_printf(target->cli.arena,
-                                       "a stopped node of type %.*s keeps its disks: %lld GB, %.*s",
-                                       STR_ARG(type->name), (long long)size, STR_ARG(cost)));
-    }
-}
+/* ---- stopped instances ---- */
 
 /*
  * Ray stops instances by default without saying so, and their disks keep costing money. Shoal
@@ -126,7 +80,7 @@ static bool keeps_stopped(const struct target *target, bool is_terminate)
     bool keeps = is_users && value_is_true(written) && !is_terminate;
     struct str words = target_text(target);
     if (keeps) {
-        say_disks(target);
+        disks_say(target);
         cloud_print_lines(&target->cli, "note",
                           arena_printf(target->cli.arena,
                                        "cache_stopped_nodes is true: instances are stopped, not "

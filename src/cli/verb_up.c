@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/plan_ask.h"
 #include "cli/plan_text.h"
+#include "config/workload/quantity.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ struct up_fields {
     bool yes;
     bool redirect_output;
     bool normal_shells;
+    const char *keep_failed;
     const char *output;
 };
 
@@ -35,6 +37,10 @@ static const struct option options[] = {
      "Keep Ray running, so that jobs are not interrupted. Setup commands run if they changed."},
     {"restart-only", 0, OPTION_FLAG, offsetof(struct up_fields, restart_only), NULL, NULL,
      "Restart Ray without running setup commands."},
+    {"keep-failed", 0, OPTION_TEXT, offsetof(struct up_fields, keep_failed), "TIME", NULL,
+     "Let a worker whose setup failed run for this long, for example 10m, so that you can look at "
+     "it with shoal attach; then it is terminated. A head whose setup failed keeps running until "
+     "shoal down."},
     TARGET_USAGE_OPTION(struct up_fields),
     TARGET_PROFILE_OPTION(struct up_fields),
     {"output", 'o', OPTION_CHOICE, offsetof(struct up_fields, output), "FORMAT", text_or_json,
@@ -53,6 +59,8 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal up cluster.yaml", "Ask, then launch the cluster and show its progress."},
     {"shoal up -y cluster.yaml", "In a script: do not ask, print one line per change."},
+    {"shoal up --keep-failed 30m cluster.yaml",
+     "Keep workers whose setup failed for half an hour, to find out why."},
     {"shoal up -y -o json cluster.yaml | jq -r .head_address", "Print the address of the head."},
 };
 
@@ -127,12 +135,21 @@ static void verb_up_warn(const struct target *target, const struct up_fields *gi
 static int verb_up_run(const struct cli *cli, const void *fields)
 {
     const struct up_fields *given = fields;
+    struct target_fields target_fields = given->target;
     struct target target;
+    struct err err;
+    if (given->keep_failed &&
+        (!quantity_duration(str_from(given->keep_failed), &target_fields.keep_failed_ms) ||
+         target_fields.keep_failed_ms == 0)) {
+        err_set(&err, ERR_USAGE, "--keep-failed needs a time such as 10m or 1h30m, not \"%s\"",
+                given->keep_failed);
+        return output_error(cli, &err);
+    }
     int status = plan_check_restart(cli, given->no_restart, given->restart_only);
     if (status != 0) {
         return status;
     }
-    status = target_open(&target, cli, &given->target, INPUT_CHECKED);
+    status = target_open(&target, cli, &target_fields, INPUT_CHECKED);
     if (status == 0) {
         verb_up_warn(&target, given);
         status = bring_up(&target, given);
@@ -162,7 +179,8 @@ const struct verb verb_up = {
         "Ctrl-C stops shoal up, which prints what is still running and how to continue. If you "
         "run it again, it continues where it stopped.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (name, head, id, "
-        "type, machine, zone, spot, public_ip, private_ip, phase, since_ms, requested_ms, step, "
+        "type, machine, zone, spot, public_ip, private_ip, phase, since_ms, requested_ms, "
+        "kept_until_ms (of a failed worker that is kept), step, "
         "steps, detail, reason, dollars_per_hour, failure), up_to_date, node_count, "
         "failed_count, missing_count, cpus, ray_version, head_address, took_ms; after a failure, "
         "error and error_kind replace everything after nodes.",

@@ -59,6 +59,7 @@ struct core_settings {
     int64_t max_workers;
     int64_t max_price; /* micro-dollars per hour over all workers; PLAN_NO_LIMIT */
     int64_t idle_timeout;
+    int64_t keep_failed; /* a node whose setup failed stays this long for inspection; 0: not */
     /* Relative to the running nodes of a type; PLAN_NO_LIMIT: no ramp. */
     int64_t upscaling_permille;
     enum plan_strategy strategy;
@@ -73,6 +74,10 @@ struct core_settings {
     uint64_t seed;        /* for jitter */
     struct core_times times;
 };
+
+/* Until when a failed node is kept for inspection (core time); 0 if it is not. */
+struct node;
+int64_t core_kept_until(const struct core_settings *settings, const struct node *node);
 
 /* Why the core must not launch or terminate. */
 enum permission {

@@ -93,10 +93,12 @@ typedef void provider_machines_fn(void *context, const struct provider_answer *a
 
 /* Shoal's own tags, set on every machine at launch. */
 #define TAG_CLUSTER_UID "shoal-cluster-uid"
-#define TAG_LAUNCH "shoal-launch"           /* "EPOCH.COUNT", as LAUNCH_ARG writes it */
-#define TAG_NODE_CONFIG "shoal-node-config" /* hash of the node_config it was launched with */
-#define TAG_EPOCH "shoal-epoch"             /* epoch of the lease when the call was drafted */
-#define TAG_HEAD "shoal-head"               /* "in-use": set up; its role cannot terminate it */
+#define TAG_LAUNCH "shoal-launch"             /* "EPOCH.COUNT", as LAUNCH_ARG writes it */
+#define TAG_NODE_CONFIG "shoal-node-config"   /* hash of the node_config it was launched with */
+#define TAG_EPOCH "shoal-epoch"               /* epoch of the lease when the call was drafted */
+#define TAG_HOST_KEY "shoal-host-key"         /* of the head: "ssh-ed25519 AAAA..." */
+#define TAG_STARTED_FROM "shoal-started-from" /* of the head: "user@host" with the cluster's key */
+#define TAG_HEAD "shoal-head"                 /* "in-use": set up; its role cannot terminate it */
 
 enum { LAUNCH_TOKEN_MAX = 64 };
 
@@ -192,6 +194,9 @@ struct provider_ops {
     /* Lets the head launch what the file describes now. Needs no lease: `up` calls it while the
      * head's service holds it. NULL if the head needs no permissions. */
     void (*update_role)(struct provider *provider, provider_resources_fn *done, void *context);
+    /* Allows ssh from this machine's present address in the cluster's own group and changes nothing
+     * else; things: the address that was added, if it was missing. NULL: not needed. */
+    void (*admit)(struct provider *provider, provider_resources_fn *done, void *context);
     /* Looks for the lease object, and for groups and key pairs with the cluster's name. */
     void (*find)(struct provider *provider, provider_found_fn *done, void *context);
     /* Uses this uid for the cluster although its lease object is missing: for `down`, which never

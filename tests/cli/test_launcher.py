@@ -30,6 +30,8 @@ def file(write):
 @pytest.mark.parametrize("words, says", [
     (["up", "-y", "--no-restart", "--restart-only"], "contradict"),
     (["plan", "--no-restart", "--restart-only"], "contradict"),
+    (["up", "-y", "--keep-failed", "soon"], "--keep-failed needs a time such as 10m"),
+    (["up", "-y", "--keep-failed", "0"], "--keep-failed needs a time"),
     (["attach", "--new"], "--new needs --screen or --tmux"),
     (["attach", "--screen", "--tmux"], "not both"),
     (["dashboard", "-p", "70000"], "between 1 and 65535"),

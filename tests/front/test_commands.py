@@ -1,7 +1,11 @@
 """Commands of ray up's users on whole clusters without containers."""
 
 import json
+import re
+import subprocess
+import sys
 
+from cloud import settings as front_settings
 from front import wait_for
 
 
@@ -78,5 +82,216 @@ while chunk := there.recv(65536):
     assert set((laptop.here / "asked").read_text().split()) == {head.id}
     # An address is still an address.
     assert laptop("get-head-ip", file).out.strip() == head.public
+    laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+def test_a_failed_worker_is_kept_for_inspection(front):
+    laptop = front.laptop()
+    config = front.cluster("kept", workers=1, worker_setup_commands=["echo broken >&2; exit 3"])
+    file = laptop.file("cluster.yaml", config)
+    done = laptop.run("up", "-y", "--keep-failed", "14s", file)
+    assert done.status == 1, done
+    worker = next(m for m in front.alive("kept") if m.kind == "worker")
+    said = re.search(r"kept +until \d\d:\d\d UTC; open a shell: shoal attach \S+ (\S+)", done.err)
+    assert said, done
+    assert said[1] in laptop.run("status", file).out
+    assert laptop.run("attach", file, said[1], text="hostname; exit\n").out.split()
+    wait_for(lambda: worker.id not in [m.id for m in front.alive("kept")], 60, 0.2, "its end")
+    laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+IMPORT = """import boto3, sys
+boto3.client("ec2", "us-west-2").import_key_pair(
+    KeyName="team", PublicKeyMaterial=open(sys.argv[1], "rb").read())
+"""
+
+
+def test_a_teammate_uses_the_cluster(front):
+    """Another machine with credentials, the file and the file's key; then with the cluster's key.
+
+    The head's host key is verified from the first connection on: it is in a tag of the head.
+    """
+    alice, bob = front.laptop("alice"), front.laptop("bob")
+    key = alice.folder / "team"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    alice("-c", IMPORT, f"{key}.pub", program=sys.executable)
+    config = front.cluster("team", workers=1)
+    config["auth"]["ssh_private_key"] = str(key)
+    for kind in config["available_node_types"].values():
+        kind["node_config"] = {**kind["node_config"], "KeyName": "team"}
+    alices = alice.file("cluster.yaml", config)
+    bobs = bob.file("cluster.yaml", config)
+    alice("up", "-y", alices)
+    wait_for(lambda: front.head("team").tag("shoal-host-key"), 20, 0.1, "the tag")  # eventual
+    head = front.head("team")
+    assert head.tag("shoal-host-key").startswith("ssh-ed25519 ")
+    assert "@" in head.tag("shoal-started-from")
+
+    assert bob("exec", bobs, "echo hello").out == "hello\n"
+    assert "worker" in bob("status", bobs).out
+    # The cluster's own key stays with alice; an error names the machine, and nothing changes.
+    before = front.alive()
+    done = bob.run("up", "-y", bobs)
+    assert done.status == 1 and head.tag("shoal-started-from") in done.err, done
+    assert "shoal key export" in done.err and bob.leftovers() == []
+    assert [m.id for m in front.alive()] == [m.id for m in before]
+    done = bob.run("rsync-up", "-A", bobs, "cluster.yaml", "~/x")
+    assert done.status == 1 and "own key" in done.err
+
+    wrong = bob.file("other.yaml", {**config, "cluster_name": "other"})
+    exported = alice("key", "export", alices).out
+    assert "PRIVATE KEY" in exported
+    done = bob.run("key", "import", wrong, "-", text=exported)
+    assert done.status == 1 and "another cluster" in done.err
+    for cut in (exported[:200], exported[:-40], "nothing"):
+        done = bob.run("key", "import", bobs, "-", text=cut)
+        assert done.status == 1 and bob.run("key", "export", bobs).status == 1
+    bob("key", "import", bobs, "-", text=exported)
+    assert bob("key", "export", bobs).out == exported
+    bob("rsync-up", "-A", bobs, "cluster.yaml", "~/x")
+    bob("up", "-y", bobs)
+    assert [m.id for m in front.alive()] == [m.id for m in before]
+    assert alice("exec", alices, "echo still").out == "still\n"
+    bob("down", "-y", bobs)
+    assert front.remains().keys() <= {"keys"}
+    assert bob.leftovers() == []
+
+
+def test_ssh_and_the_machine_without_a_key(front):
+    """ssh NAME; and a machine that has neither the cluster's key nor one of the file."""
+    alice, bob = front.laptop("alice"), front.laptop("bob")
+    file = alice.file("cluster.yaml", front.cluster("demo", workers=0))
+    alice("up", "-y", file)
+    (alice.home / ".ssh").mkdir(mode=0o700)
+    (alice.home / ".ssh/config").write_text("Host other\n  User me\n")
+    printed = alice("ssh-config", "--print", file).out
+    assert printed.splitlines()[1] == "Host demo" and alice.leftovers()
+    alice("ssh-config", "--include", file)
+    alice("ssh-config", "--include", file)
+    text = (alice.home / ".ssh/config").read_text()
+    assert text.count("Include ") == 1 and text.endswith("Host other\n  User me\n"), text
+    # ssh reads the configuration of the user in the password file, not of $HOME.
+    said = alice("-F", alice.home / ".ssh/config", "demo", "echo here", program="ssh")
+    assert said.out == "here\n"
+
+    bobs = bob.file("cluster.yaml", front.cluster("demo", workers=0))
+    done = bob.run("exec", bobs, "true")
+    assert done.status == 1 and "shoal key export demo" in done.err, done
+    assert front.head("demo").tag("shoal-started-from") in done.err
+    alice("down", "-y", file)
+    assert front.remains() == {} and alice.leftovers() == []
+
+
+def test_a_stopped_cluster_starts_again(front):
+    """The same head and workers, also after a kill in the middle of either command."""
+    laptop = front.laptop()
+    config = front.cluster("night", workers=1, setup_commands=["echo again >> ~/setup"])
+    config["provider"].pop("cache_stopped_nodes")
+    file = laptop.file("cluster.yaml", config)
+    done = laptop.run("start", file)
+    assert done.status == 1 and "shoal up" in done.err and front.machines() == []
+    laptop("up", "-y", file)
+    before = [m.id for m in front.alive("night")]
+
+    def states():
+        return {m.id: m.state for m in front.machines("night")}
+
+    child = laptop.start("stop", "-y", file)  # killed as soon as the first instance stops
+    wait_for(lambda: "running" not in list(states().values())[:1] or child.poll() is not None, 60)
+    laptop.stop(child)
+    assert "stopped 2 instances and kept their disks" in laptop("stop", "-y", file).err
+    assert states() == dict.fromkeys(before, "stopped")
+    assert "stopped" in laptop("ls").out
+
+    for point in ("after-head-start", "after-request"):
+        done = laptop.run("start", file, env={"SHOAL_FAILPOINT": f"start:{point}"})
+        assert done.status == -9, f"{point} was not reached: {done}"
+    laptop("start", file)
+    assert sorted(m.id for m in front.alive("night")) == sorted(before)
+    assert sorted(states()) == sorted(before)
+    for machine in front.alive("night"):
+        assert (machine.home / "setup").read_text() == "again\n"
+    laptop("start", file)  # nothing to do
+    laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+def test_the_dump_has_no_secrets(front):
+    """Planted in the file, the environment, the head's logs and its commands."""
+    laptop = front.laptop()
+    config = front.cluster("dump", workers=1, setup_commands=[
+        "export MY_PASSWORD=plantedOne123; echo password=plantedTwo456"])
+    config["head_start_ray_commands"].append(
+        "mkdir -p /tmp/ray/session_latest/logs; "
+        "echo MY_TOKEN=plantedThree789 > /tmp/ray/session_latest/logs/x.log; "
+        "cat ~/ray_bootstrap_key.pem ~/.ray/auth_token >> /tmp/ray/session_latest/logs/x.log; "
+        "echo harmless-line >> /tmp/ray/session_latest/logs/x.log")
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    laptop("cluster-dump", "-o", "dump.txt", file)
+    dump = laptop.here / "dump.txt"
+    text = dump.read_text()
+    assert dump.stat().st_mode & 0o777 == 0o600
+    folder = next(laptop.state.rglob("secret")).parent
+    token = (front.head("dump").home / ".ray/auth_token").read_text().strip()
+    secrets = ["plantedOne123", "plantedTwo456", "plantedThree789", token,
+               (folder / "secret").read_text().strip(), laptop.more["AWS_SECRET_ACCESS_KEY"],
+               *(folder / "key").read_text().split("\n")[1:-2]]
+    assert len(token) > 8
+    for secret in secrets:
+        assert secret not in text, secret
+    for there in ("harmless-line", "ctl --ask events ====", "cluster_name: dump", "worker-1",
+                  "==== processes ===="):
+        assert there in text, there
+    laptop("cluster-dump", "--no-logs", "--no-processes", "--no-pip", "--host", "x", file)
+    less = next(laptop.here.glob("dump-dump-*.txt")).read_text()
+    assert "\nharmless-line" not in less and "==== processes" not in less
+    laptop("down", "-y", file)
+    done = laptop.run("cluster-dump", "-o", "gone.txt", file)
+    assert done.status == 1 and "not reached" in (laptop.here / "gone.txt").read_text()
+
+
+SERVE = """import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"203.0.113.9")
+http.server.HTTPServer(("127.0.0.1", 9099), Handler).serve_forever()
+"""
+
+
+def test_a_laptop_with_a_new_address(front):
+    """ssh does not answer: the laptop allows its new address in the cluster's group, and says so.
+    Rules of other machines stay.
+    """
+    laptop = front.laptop()
+    file = laptop.file("cluster.yaml", front.cluster("moved", workers=0))
+    laptop("up", "-y", file)
+    front.popen([sys.executable, "-c", SERVE], {})
+    head = front.head("moved")
+    here = [front_settings.GATEWAY, front_settings.LAPTOP]
+
+    def route(what):
+        for address in here:
+            head.run("sudo", "-n", "ip", "route", what, "blackhole", f"{address}/32", check=False)
+
+    def rules():
+        return front.calls(action="AuthorizeSecurityGroupIngress")
+
+    before = len(rules())
+    assert "new address" not in laptop("exec", file, "true").err
+    assert len(rules()) == before  # a head that answers costs no call
+    route("add")
+    env = {"SHOAL_CALLER_URL": "http://127.0.0.1:9099/"}
+    child = laptop.start("exec", file, "echo back", env=env)
+    wait_for(lambda: len(rules()) > before, 30, 0.05, "the rule")
+    route("del")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (0, "back\n"), err
+    assert "ssh from 203.0.113.9/32 is allowed now" in err
+    assert not front.calls(action="RevokeSecurityGroupIngress")
     laptop("down", "-y", file)
     assert front.remains() == {}

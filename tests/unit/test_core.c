@@ -402,6 +402,37 @@ static void test_three_failed_set_ups_pause_a_type(void **state)
     close_scene(&scene);
 }
 
+/* keep_failed: a node whose setup failed is terminated when its time for inspection is over. */
+static void test_a_node_whose_setup_failed_is_kept(void **state)
+{
+    enum { KEPT = 5 * MINUTE };
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.keep_failed = KEPT;
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 7);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    list_one(&scene, 7, launch);
+    tick(&scene);
+    load(&scene, 0);
+    step(&scene, (struct event){.kind = EVENT_SETUP_REPLY, .setup_reply = {7, SETUP_FAILED}});
+    int64_t failed_at = scene.now;
+    const int64_t pauses[] = {1, KEPT - 1, KEPT};
+    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        scene.now = failed_at + pauses[i];
+        see_ray(&scene);
+        list_one(&scene, 7, launch);
+        tick(&scene);
+        assert_int_equal(state_of(&scene, 7), pauses[i] < KEPT ? NODE_FAILED : NODE_TERMINATING);
+    }
+    assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_SETUP_FAILED);
+    close_scene(&scene);
+}
+
 /* Out of Ray because it is being set up again: it has the time of a setup, then that of joining. */
 static void test_a_node_that_is_set_up_again_has_its_time(void **state)
 {
@@ -698,6 +729,7 @@ int main(void)
         cmocka_unit_test(test_an_old_verdict_does_not_outlive_a_lease),
         cmocka_unit_test(test_a_take_over_asks_again_what_nodes_are),
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
+        cmocka_unit_test(test_a_node_whose_setup_failed_is_kept),
         cmocka_unit_test(test_a_node_that_is_set_up_again_has_its_time),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
         cmocka_unit_test(test_a_type_whose_set_up_always_fails_stops_after_three),

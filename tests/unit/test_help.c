@@ -261,9 +261,9 @@ static void help_is_searched_by_word(void **state)
 
 static void synonyms_name_commands(void **state)
 {
-    static const char *const words[] = {"stop", "delete", "destroy", "terminate",
-                                        "ssh",  "launch", "start",   "teardown"};
-    static const char *const meant[] = {"down",   "down", "down", "down",
+    static const char *const words[] = {"halt", "delete", "destroy", "terminate",
+                                        "ssh",  "launch", "create",  "teardown"};
+    static const char *const meant[] = {"stop",   "down", "down", "down",
                                         "attach", "up",   "up",   "down"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {

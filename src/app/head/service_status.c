@@ -107,6 +107,8 @@ static void service_status_add_node(const struct service *service, struct node_v
     int64_t age_ms = loop_now_ms(service->head.session.loop) - node->since;
     view->since_ms = clock_wall_ms(loop_clock(service->head.session.loop)) - age_ms;
     view->is_outdated = node->is_waiting;
+    int64_t kept_until = core_kept_until(settings, node);
+    view->kept_until_ms = kept_until > 0 ? view->since_ms + (kept_until - node->since) : 0;
     bool has_notice = node_reason_is_ending(node) && node->reason.kind == REASON_NOTICE;
     view->reason = has_notice                    ? node_reason_notice(managed_node)
                    : node_reason_is_ending(node) ? node_reason_text(node, arena)

@@ -16,13 +16,18 @@ enum { NOTE_BYTES_MAX = 8192, WORKER_NAMES_FROM = HEAD_INSTANCE };
 
 /* ---- opening and closing ---- */
 
-struct str launch_holder(const char *verb, struct arena *arena)
+struct str launch_here(struct arena *arena)
 {
     char host[256] = "";
     const struct passwd *user = getpwuid(getuid());
     gethostname(host, sizeof(host) - 1);
-    return arena_printf(arena, "shoal %s, pid %d of %s@%s", verb, (int)getpid(),
-                        user ? user->pw_name : "another controller", host);
+    return arena_printf(arena, "%s@%s", user ? user->pw_name : "another controller", host);
+}
+
+struct str launch_holder(const char *verb, struct arena *arena)
+{
+    return arena_printf(arena, "shoal %s, pid %d of %.*s", verb, (int)getpid(),
+                        STR_ARG(launch_here(arena)));
 }
 
 /* Assigns instance number 1 to the head before any reply can assign it to another machine. */
@@ -206,6 +211,18 @@ void launch_view(const struct cluster_session *launch, const struct managed_node
         ret_view->is_spot = machine->market == MARKET_SPOT;
         ret_view->requested_ms = machine->launched_at * 1000;
     }
+}
+
+bool launch_refuse_keyless(const struct cluster_session *launch, struct str from, struct err *err)
+{
+    struct str name = launch->config->cluster_name;
+    return err_set(err, ERR_NOT_FOUND,
+                   "this machine does not have the key of cluster %.*s; %.*s has it. Run there: "
+                   "shoal key export %.*s > %.*s.key\nthen copy that file to this machine and run "
+                   "here: shoal key import FILE %.*s.key",
+                   STR_ARG(name),
+                   STR_ARG(from.len > 0 ? from : STR("the machine that started the cluster")),
+                   STR_ARG(name), STR_ARG(name), STR_ARG(name));
 }
 
 bool launch_reaches_by_id(const struct config *config)

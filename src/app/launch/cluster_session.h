@@ -60,6 +60,13 @@ struct str launch_holder(const char *verb, struct arena *arena);
 void launch_view(const struct cluster_session *launch, const struct managed_node *managed_node,
                  struct arena *arena, struct node_view *ret_view);
 
+/* Sets the error for a machine without the cluster's key; `from` names the one that has it, and may
+ * be empty. Always returns false. */
+bool launch_refuse_keyless(const struct cluster_session *launch, struct str from, struct err *err);
+
+/* "user@host" of this machine. */
+struct str launch_here(struct arena *arena);
+
 /* The ssh target of the head. */
 bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
                        struct ssh_target *ret_place);

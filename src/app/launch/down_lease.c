@@ -110,6 +110,15 @@ static void on_patience(void *context)
     }
 }
 
+/* On a machine that did not start the cluster: pins the host key that the head's tag names. */
+static bool trust_tag(const struct cluster_session *launch, const struct machine *head)
+{
+    struct str key = machine_tag_value(head, TAG_HOST_KEY);
+    struct err ignored; /* then the lease is taken over without asking */
+    return key.len > 0 && launch->state.key && cluster_state_make(&launch->state, &ignored) &&
+           cluster_state_pin(&launch->state, head->id, key, false, &ignored);
+}
+
 static bool ask_to_stand_down(struct down *down, const struct machine *head)
 {
     struct cluster_session *launch = &down->launch;
@@ -120,7 +129,7 @@ static bool ask_to_stand_down(struct down *down, const struct machine *head)
     struct str address = launch_address(launch->config, head, true);
     bool has_way = address.len > 0 || launch_reaches_by_id(launch->config);
     if (!launch->state.folder || head->state != MACHINE_RUNNING || !has_way ||
-        !launch_head_place(launch, head->id, address, &place)) {
+        (!launch_head_place(launch, head->id, address, &place) && !trust_tag(launch, head))) {
         return false;
     }
     place.connect_s = CONNECT_S;

@@ -35,6 +35,8 @@ static void find_head_take(struct find_head_search *search, const struct machine
         head->address = address;
         head->private_ip = arena_str(arena, machine->private_ip);
         head->public_ip = arena_str(arena, machine->public_ip);
+        head->host_key = arena_str(arena, machine_tag_value(machine, TAG_HOST_KEY));
+        head->started_from = arena_str(arena, machine_tag_value(machine, TAG_STARTED_FROM));
         head->is_up_to_date = str_is(machine_tag_value(machine, "ray-node-status"), "up-to-date");
     }
 }
@@ -83,11 +85,19 @@ bool launcher_head_place(const struct launcher_setup *setup, const struct launch
     if (!cluster_state_open(setup->config, false, arena, &launch.state, err)) {
         return false;
     }
-    if (!launch_head_place(&launch, head->id, head->address, ret_place)) {
+    if (!launch.state.key) {
+        return launch_refuse_keyless(&launch, head->started_from, err);
+    }
+    if (launch_head_place(&launch, head->id, head->address, ret_place)) {
+        return true;
+    }
+    if (head->host_key.len == 0) {
         return err_set(err, ERR_NOT_FOUND,
                        "the host key of %.*s is not known on this machine (%s has no entry for "
-                       "it); run the command on the machine that created the cluster",
-                       STR_ARG(head->id), launch.state.folder);
+                       "it), and the head does not have the tag %s, which shoal up sets when the "
+                       "head is set up; run the command on the machine that created the cluster",
+                       STR_ARG(head->id), launch.state.folder, TAG_HOST_KEY);
     }
-    return true;
+    return cluster_state_make(&launch.state, err) &&
+           cluster_state_pin(&launch.state, head->id, head->host_key, false, err);
 }

@@ -90,6 +90,8 @@ struct launcher_head {
     struct str address; /* reachable by ssh from this machine */
     struct str private_ip, public_ip;
     bool is_up_to_date;           /* ray-node-status */
+    struct str host_key;          /* published by the machine that set it up; may be empty */
+    struct str started_from;      /* "user@host", which has the cluster's key; may be empty */
     const struct str *worker_ips; /* reachable from this machine */
     size_t worker_count;
 };
@@ -97,6 +99,15 @@ struct launcher_head {
 /* Queries the cloud. ERR_NOT_FOUND: there is no head. */
 bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
                         struct launcher_head *ret_head, struct err *err) MUST_USE;
+
+/*
+ * If ssh on the head does not answer: allows this machine's present address in the cluster's
+ * security group, waits until the head answers, and sets `ret_added` to the address; empty if
+ * nothing was changed. Fails only after Ctrl-C: without permission for this, ssh itself reports
+ * what is wrong.
+ */
+bool launcher_admit(const struct launcher_setup *setup, const struct launcher_head *head,
+                    struct arena *arena, struct str *ret_added, struct err *err) MUST_USE;
 
 /* The ssh target of the head: user, key, pinned host key, proxies, and the shared connection if
  * there is one. */

@@ -286,7 +286,7 @@ static void open_controller(struct up *up)
         .public_key = launch->state.public_key,
         .is_surveyed = true,
         .fails_if_held = true,
-        .keeps_stopped = launch->setup->keeps_stopped,
+        .keeps_stopped = true, /* `shoal stop` may have left some */
         .goal = GOAL_RUN,
         .hooks = {up, up_on_started, NULL, up_on_changed, up_on_error, up_on_lease_lost},
     });
@@ -386,7 +386,7 @@ static void keep_outcome(const struct up *up, bool is_ok, const struct err *why)
 static void forget_if_new(const struct up *up)
 {
     struct err ignored;
-    if (up->launch.state.is_new && !up->has_begun &&
+    if (((up->launch.state.is_new && !up->has_begun) || up->is_others) &&
         !cluster_state_remove(&up->launch.state, &ignored)) {
         launch_note(&up->launch, "%s", ignored.text);
     }
@@ -400,7 +400,9 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     *ret_result = (struct launcher_result){0};
     arena_init(&up.lines);
     file_limit_raise();
-    bool ok = launch_open(launch, "up", true, err);
+    bool ok = cluster_state_open(setup->config, false, arena, &launch->state, err);
+    up.is_keyless = ok && !launch->state.own_key;
+    ok = ok && launch_open(launch, "up", true, err);
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, up_follow_again_now, &up);
         up.wait_note = loop_timer_new(launch->session->loop, up_say_wait, &up);

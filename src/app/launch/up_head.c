@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-enum { START_TRIES = 5, START_RETRY_MS = 1000 };
+enum { START_TRIES = 5, START_RETRY_MS = 1000, TAG_BYTES_MAX = 255 };
 
 /* ---- the handover ---- */
 
@@ -107,13 +107,19 @@ static void up_head_on_tagged(void *context, const struct provider_answer *answe
 static void tag_head(struct up *up)
 {
     struct provider *provider = up->launch.provider;
+    struct arena *arena = up->launch.arena;
     const struct machine_tag tags[] = {
         {STR("ray-node-status"), STR("up-to-date")},
         {STR("ray-runtime-config"), up->plan.runtime_hash},
         {STR(TAG_HEAD), STR("in-use")},
+        {STR(TAG_STARTED_FROM), str_sub(launch_here(arena), 0, TAG_BYTES_MAX)},
+        /* Last: without a certain key it is left out. */
+        {STR(TAG_HOST_KEY), cluster_state_pinned(&up->launch.state, up->head_id, arena)},
     };
+    size_t count = ARRAY_LEN(tags);
+    count -= tags[count - 1].value.len == 0 || tags[count - 1].value.len > TAG_BYTES_MAX;
     up->is_tagging = true;
-    provider->ops->tag(provider, &up->head_id, 1, tags, ARRAY_LEN(tags), up_head_on_tagged, up);
+    provider->ops->tag(provider, &up->head_id, 1, tags, count, up_head_on_tagged, up);
 }
 
 static void up_head_on_kept_host_key(void *context, struct str why)
@@ -320,6 +326,10 @@ bool up_is_head_usable(struct up *up, const struct machine *head, struct err *er
     struct cluster_session *launch = &up->launch;
     const struct config *config = launch->config;
     struct up_plan_input input = {.config = config, .core = &launch->core};
+    if (up->is_keyless && machine_tag_value(head, TAG_HOST_KEY).len > 0) {
+        up->is_others = true;
+        return launch_refuse_keyless(launch, machine_tag_value(head, TAG_STARTED_FROM), err);
+    }
     struct str wanted = launch->core.facts[config->head_type].machine;
     if (!launch_config_hashes(config, launch->arena, &input.config_hashes, err) ||
         !launch_hash(config, config->head_type, launch->arena, &input.head_launch_hash, err)) {

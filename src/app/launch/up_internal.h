@@ -26,6 +26,8 @@ struct up {
     bool is_update;      /* the head's service holds the lease */
     bool is_role_done;   /* the role of the head was written, or may not be */
     bool is_role_old;    /* it may not be: the next `up` tries again */
+    bool is_keyless;     /* this machine had no key of the cluster when `up` began */
+    bool is_others;      /* another machine set the cluster up and has its key */
     bool has_begun;      /* resources may have been created */
     bool has_head;       /* launched or found */
     bool is_released;    /* the lease was handed over */

@@ -55,6 +55,7 @@ static const struct field view_fields[] = {
     FIELD_OF_CHOICE(struct node_view, phase, "phase", phase_names, PHASE_COUNT),
     FIELD(struct node_view, since_ms, "since_ms", FIELD_NUMBER),
     FIELD(struct node_view, requested_ms, "requested_ms", FIELD_NUMBER),
+    FIELD(struct node_view, kept_until_ms, "kept_until_ms", FIELD_NUMBER),
     FIELD(struct node_view, step, "step", FIELD_SIZE),
     FIELD(struct node_view, steps, "steps", FIELD_SIZE),
     FIELD(struct node_view, detail, "detail", FIELD_TEXT),

@@ -66,6 +66,7 @@ struct node_view {
     struct str detail;    /* current command or file */
     struct str reason;    /* why the node was launched or is being terminated */
     struct node_failure failure;
+    int64_t kept_until_ms; /* wall clock: a failed node runs until then; 0: not kept */
     /* Ray's state of the node; empty before it joined. */
     struct str ray_id; /* 56 hexadecimal digits */
     const struct resource_usage *uses;

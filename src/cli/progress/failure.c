@@ -3,6 +3,7 @@
 
 #include "app/node_params.h"
 #include "base/utf8.h"
+#include "io/clock.h"
 
 enum { AT_LENGTH_MAX = 3, NAMES_MAX = 20, TEXT_MAX = 8192, SAID_LINES_MAX = 12 };
 
@@ -73,6 +74,23 @@ static void add_cost(struct buf *out, const struct failure_scene *scene,
     }
 }
 
+/* A node that is kept for inspection: until when, and how to reach it. */
+static void add_kept(struct buf *out, const struct failure_scene *scene,
+                     const struct node_view *view)
+{
+    enum { CLOCK_FROM = 11, CLOCK_TO = 16 }; /* in "2026-11-15T08:15:56.123Z" */
+    AUTO_BUF struct buf time;
+    buf_init(&time, 64);
+    if (view->kept_until_ms <= scene->now_ms) {
+        return;
+    }
+    clock_add_utc(&time, view->kept_until_ms);
+    buf_addf(out, "  kept      until %.*s UTC; open a shell: shoal attach %s ",
+             STR_ARG(str_sub(buf_str(&time), CLOCK_FROM, CLOCK_TO)), scene->file);
+    utf8_add_visible(out, view->name, false);
+    buf_add_char(out, '\n');
+}
+
 static void failure_add_block(struct buf *out, const struct failure_scene *scene,
                               const struct node_view *view)
 {
@@ -101,6 +119,7 @@ static void failure_add_block(struct buf *out, const struct failure_scene *scene
     if (!str_is(view->reason, "its setup failed") && !str_eq(view->reason, failure->why)) {
         failure_add_row(out, "node", view->reason, 1); /* else the rows above say the same */
     }
+    add_kept(out, scene, view);
     add_cost(out, scene, view);
     failure_add_row(out, "next", failure->next, SAID_LINES_MAX);
     buf_add_char(out, '\n');

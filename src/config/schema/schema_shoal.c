@@ -75,6 +75,13 @@ static const struct schema_key shoal_keys[] = {
      .help = "Minutes without contact with the head after which a worker terminates itself; 0 "
              "means never.",
      .example = "contact_timeout_minutes: 30"},
+    {.name = "keep_failed_minutes",
+     .types = SCHEMA_NUMBER,
+     .flags = SCHEMA_NOT_NEGATIVE,
+     .fallback = "0",
+     .help = "Minutes for which a worker whose setup failed keeps running, so that you can look "
+             "at it with shoal attach; shoal up --keep-failed sets it for one run.",
+     .example = "keep_failed_minutes: 10"},
     {.name = "gcs_store",
      .types = SCHEMA_STRING,
      .choices = gcs_stores,

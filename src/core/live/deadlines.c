@@ -129,10 +129,23 @@ static void act_draining(struct core *core, struct node *node)
     }
 }
 
-/* Given up: terminates the node as soon as permitted. */
+int64_t core_kept_until(const struct core_settings *settings, const struct node *node)
+{
+    bool is_setup = node->reason.kind == REASON_SETUP_FAILED ||
+                    node->reason.kind == REASON_TOO_SLOW;
+    bool is_kept = node->state == NODE_FAILED && is_setup && settings->keep_failed > 0;
+    return is_kept ? node->since + settings->keep_failed : 0;
+}
+
+/* Given up: terminates the node as soon as permitted, or later if it is kept for inspection. */
 static void act_failed(struct core *core, struct node *node)
 {
     require(node->state == NODE_FAILED, "the node has failed");
+    int64_t kept_until = core_kept_until(core->settings, node);
+    if (core->now < kept_until) {
+        note_due(core, kept_until);
+        return;
+    }
     if (permission_to_terminate(core) != PERMIT_OK) {
         note_due(core, core->now + core->settings->times.retry_first);
         return;

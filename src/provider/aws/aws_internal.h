@@ -54,6 +54,7 @@ void aws_take(struct provider *provider, const struct take_request *request,
               provider_lease_fn *done, void *context);
 void aws_renew(struct provider *provider, int64_t lease_ms, provider_lease_fn *done, void *context);
 void aws_release(struct provider *provider, provider_done_fn *done, void *context);
+void aws_admit(struct provider *provider, provider_resources_fn *done, void *context);
 void aws_prepare(struct provider *provider, struct str ssh_public_key, provider_resources_fn *done,
                  void *context);
 void aws_update_role(struct provider *provider, provider_resources_fn *done, void *context);

@@ -26,6 +26,7 @@ static const struct provider_ops ops = {
     .release = aws_release,
     .prepare = aws_prepare,
     .update_role = aws_update_role,
+    .admit = aws_admit,
     .find = aws_find,
     .adopt = aws_adopt,
     .remove = aws_remove,

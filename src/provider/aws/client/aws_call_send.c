@@ -94,7 +94,7 @@ bool aws_call_prepare(struct aws_call *call, struct err *err)
             return false;
         }
     }
-    call->creates = request->care != AWS_READ &&
+    call->creates = request->care != AWS_READ && !request->needs_no_lease &&
                     aws_lease_covers(request->service, request->action, request->body);
     call->lane = aws_lane_of(call->client, request->service, request->region, pace_of(call));
     return aws_endpoint_find(&call->client->profiles, request->service, request->region,

@@ -17,7 +17,7 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
 
 bool prepare_looks_first(struct aws_workflow *op)
 {
-    return !op->provider->is_new || prepare_of(op)->only_finds;
+    return !op->provider->is_new || prepare_of(op)->only_finds || prepare_of(op)->only_admits;
 }
 
 enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *result, size_t step)
@@ -50,7 +50,7 @@ static void prepare_finish(struct aws_workflow *op)
     struct aws_provider *provider = op->provider;
     struct arena *own = &provider->own_arena;
     bool ok = op->answer.outcome == OUTCOME_DONE;
-    if (ok && !prepare->only_permits) {
+    if (ok && !prepare->only_permits && !prepare->only_admits) {
         struct str name = aws_own_name(provider->cluster->name, provider->uid, "", own);
         provider->own_key = prepare->wants_key ? name : STR("");
         provider->own_group = arena_str(own, prepare->group);
@@ -81,7 +81,7 @@ static void find_requests(struct prepare_op *prepare)
 
 static enum aws_ask ask_lease_object(struct aws_workflow *op, struct aws_request *request)
 {
-    if (!op->provider->has_facts) {
+    if (!op->provider->has_facts && !prepare_of(op)->only_admits) {
         workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
                      "internal error: the account has not been read");
         return ASK_NOTHING;
@@ -89,7 +89,7 @@ static enum aws_ask ask_lease_object(struct aws_workflow *op, struct aws_request
     return lease_object_ask_find(op, request);
 }
 
-static struct prepare_op *prepare_new(struct provider *base, provider_resources_fn *done,
+static struct prepare_op *prepare_new(struct aws_provider *provider, provider_resources_fn *done,
                                       void *context)
 {
     static const struct aws_step lease_object = {ask_lease_object, prepare_on_lease_object};
@@ -115,32 +115,43 @@ static struct prepare_op *prepare_new(struct provider *base, provider_resources_
     for (size_t i = 0; i < PREPARE_STEP_COUNT; i++) {
         steps[i] = *rows[i];
     }
-    struct aws_provider *provider = aws_provider_of(base);
     struct prepare_op *prepare = WORKFLOW_NEW(provider, struct prepare_op, steps, PREPARE_MS,
                                               prepare_finish);
     prepare->done = done;
     prepare->context = context;
-    if (provider->has_facts) {
-        find_requests(prepare);
-    }
     return prepare;
+}
+
+void aws_admit(struct provider *base, provider_resources_fn *done, void *context)
+{
+    struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
+    prepare->only_admits = prepare->wants_group = true;
+    workflow_start(&prepare->op);
 }
 
 void aws_prepare(struct provider *base, struct str ssh_public_key, provider_resources_fn *done,
                  void *context)
 {
-    struct prepare_op *prepare = prepare_new(base, done, context);
+    struct aws_provider *provider = aws_provider_of(base);
+    struct prepare_op *prepare = prepare_new(provider, done, context);
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
     prepare->only_finds = prepare->public_key.len == 0;
+    if (provider->has_facts) {
+        find_requests(prepare);
+    }
     prepare->wants_role = prepare->wants_role && !prepare->only_finds;
     workflow_start(&prepare->op);
 }
 
 void aws_update_role(struct provider *base, provider_resources_fn *done, void *context)
 {
-    struct prepare_op *prepare = prepare_new(base, done, context);
+    struct aws_provider *provider = aws_provider_of(base);
+    struct prepare_op *prepare = prepare_new(provider, done, context);
     prepare->only_finds = true;
     prepare->only_permits = true;
+    if (provider->has_facts) {
+        find_requests(prepare);
+    }
     prepare->wants_key = prepare->wants_key && prepare->wants_role; /* for the policy */
     prepare->wants_group = prepare->wants_group && prepare->wants_role;
     workflow_start(&prepare->op);

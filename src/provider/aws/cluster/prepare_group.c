@@ -24,7 +24,9 @@ static enum aws_ask prepare_group_ask_find(struct aws_workflow *op, struct aws_r
         return ASK_NOTHING;
     }
     input_filter(input, "group-name", prepare->group_name, &op->arena);
-    input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
+    if (!prepare->only_admits) {
+        input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
+    }
     return ask_pages(request, "DescribeSecurityGroups", input);
 }
 
@@ -59,7 +61,7 @@ static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct
                                                            : PREPARE_FIND_CALLER);
         }
     }
-    return prepare->only_finds
+    return prepare->only_finds || prepare->only_admits
                ? workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
                               "the cluster's security group %.*s is missing: run `shoal up` again",
                               STR_ARG(prepare->group_name))
@@ -252,6 +254,10 @@ static void find_differences(struct prepare_op *prepare)
     const struct param *settings = prepare->op.provider->cluster->provider;
     const struct param *group = settings ? param_find(settings, "security_group") : NULL;
     struct arena *arena = &prepare->op.arena;
+    if (prepare->only_admits) { /* other machines keep their rules */
+        prepare->missing = group_rules_missing(&prepare->wanted, &prepare->there, arena);
+        return;
+    }
     group_rules_add_members(&prepare->wanted, prepare->group, arena);
     if (group && group->kind == PARAM_MAP) {
         group_rules_from_file(param_find(group, "IpPermissions"), &prepare->wanted, arena);
@@ -273,6 +279,7 @@ static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request
         prepare->rule_at = 0;
         return ASK_NOTHING;
     }
+    request->needs_no_lease = prepare->only_admits;
     return ask_change(
         request, "AuthorizeSecurityGroupIngress",
         group_rule_input(&prepare->missing.items[prepare->rule_at], prepare->group, &op->arena));
@@ -281,7 +288,11 @@ static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request
 static enum aws_next on_add(struct aws_workflow *op, const struct aws_result *result)
 {
     if (result->reply->is_ok || result_has_code(result, "InvalidPermission.Duplicate")) {
-        prepare_of(op)->rule_at++;
+        struct prepare_op *prepare = prepare_of(op);
+        struct str source = prepare->missing.items[prepare->rule_at++].source;
+        if (prepare->only_admits && result->reply->is_ok) {
+            prepare_add_thing(prepare, "address", source, "new");
+        }
         return NEXT_REPEAT;
     }
     if (result_has_code(result, "InvalidGroup.NotFound") ||

@@ -294,7 +294,8 @@ static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *requ
     }
     param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
     param_add_text(input, "PolicyDocument", policy, &op->arena);
-    return prepare_role_ask_iam(op, request, "PutRolePolicy", input, !prepare_of(op)->only_permits);
+    request->needs_no_lease = prepare_of(op)->only_permits;
+    return prepare_role_ask_iam(op, request, "PutRolePolicy", input, true);
 }
 
 /* IAM is eventually consistent: resources created a moment ago may not be visible everywhere. */

@@ -1,0 +1,182 @@
+/* verb_key.c: copies a cluster's key to another machine. */
+#include "app/cluster_state.h"
+#include "cli/output.h"
+#include "cli/target.h"
+#include "io/file.h"
+
+#include <unistd.h>
+
+enum { KEY_BYTES_MAX = 64 * 1024 };
+
+struct key_fields {
+    struct target_fields target;
+    const char *key;
+};
+
+static bool key_open_state(struct target *target, struct cluster_state *ret_state, struct err *err)
+{
+    return cluster_state_open(target->config, false, target->cli.arena, ret_state, err);
+}
+
+/* ---- export ---- */
+
+static const struct operand export_operands[] = {TARGET_OPERAND(struct key_fields)};
+static const struct option export_options[] = {TARGET_NAME_OPTION(struct key_fields)};
+static const struct example export_examples[] = {
+    {"shoal key export cluster.yaml > demo.key", "Write the key; a new file that only you read."},
+    {"shoal key export cluster.yaml | ssh ci 'shoal key import cluster.yaml -'",
+     "Copy it to another machine without a file."},
+};
+
+static int key_export(struct target *target, const struct cluster_state *state)
+{
+    struct buf out;
+    struct err err;
+    buf_init(&out, KEY_BYTES_MAX);
+    bool ok = cluster_state_export(state, target->config, &out, &err);
+    int status = ok ? output_write(&target->cli, target->cli.out, &out)
+                    : output_error(&target->cli, &err);
+    buf_wipe(&out);
+    return status;
+}
+
+static int key_run_export(const struct cli *cli, const void *fields)
+{
+    const struct key_fields *given = fields;
+    struct target target;
+    struct cluster_state state;
+    struct err err;
+    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
+    if (status != 0) {
+        return status;
+    }
+    if (isatty(STDOUT_FILENO) == 1) {
+        err_set(&err, ERR_USAGE,
+                "the key is a secret and is not printed to a terminal; write it to a file: "
+                "(umask 077; shoal key export %s > cluster.key)",
+                target_text(&target).ptr);
+        return output_error(cli, &err);
+    }
+    if (!key_open_state(&target, &state, &err)) {
+        return output_error(cli, &err);
+    }
+    if (!state.own_key) {
+        err_set(&err, ERR_NOT_FOUND,
+                "this machine does not have the key of cluster %.*s; export it on the machine that "
+                "started the cluster, or on one that imported its key",
+                STR_ARG(target.config->cluster_name));
+        return output_error(cli, &err);
+    }
+    return key_export(&target, &state);
+}
+
+static const struct verb key_part_export = {
+    .name = "key export",
+    .summary = "print the key of a cluster, for another machine",
+    .description = "Prints what another machine needs to use and update the cluster: the "
+                   "cluster's own ssh key and the secret from which the first host keys of its "
+                   "instances are derived. Everyone who has this text can log in to the cluster's "
+                   "nodes. It is not printed to a terminal.",
+    .operands = export_operands,
+    .operand_count = ARRAY_LEN(export_operands),
+    .options = export_options,
+    .option_count = ARRAY_LEN(export_options),
+    .examples = export_examples,
+    .example_count = ARRAY_LEN(export_examples),
+    .fields_size = sizeof(struct key_fields),
+    .run = key_run_export,
+};
+
+/* ---- import ---- */
+
+static const struct operand import_operands[] = {
+    TARGET_OPERAND(struct key_fields),
+    {"KEY", offsetof(struct key_fields, key), false, COMPLETE_FILE, NULL,
+     "The output of shoal key export; - reads it from standard input."},
+};
+static const struct option import_options[] = {TARGET_NAME_OPTION(struct key_fields)};
+static const struct example import_examples[] = {
+    {"shoal key import cluster.yaml demo.key", "Use the cluster of a teammate from this machine."},
+};
+
+static int key_run_import(const struct cli *cli, const void *fields)
+{
+    const struct key_fields *given = fields;
+    struct target target;
+    struct cluster_state state;
+    struct buf text;
+    struct err err;
+    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
+    if (status != 0) {
+        return status;
+    }
+    buf_init(&text, KEY_BYTES_MAX);
+    bool ok = key_open_state(&target, &state, &err) && file_read(given->key, &text, &err) &&
+              cluster_state_import(&state, target.config, buf_str(&text), &err);
+    buf_wipe(&text);
+    if (!ok) {
+        return output_error(cli, &err);
+    }
+    fprintf(cli->err, "This machine has the key of cluster %.*s now. Next: shoal status %s\n",
+            STR_ARG(target.config->cluster_name), target_text(&target).ptr);
+    return 0;
+}
+
+static const struct verb key_part_import = {
+    .name = "key import",
+    .summary = "take over the key of a cluster from another machine",
+    .description = "Reads the output of shoal key export. From then on every command, including "
+                   "shoal up, works from this machine as from the one that started the cluster. A "
+                   "key that this machine already has for the cluster is not replaced.",
+    .operands = import_operands,
+    .operand_count = ARRAY_LEN(import_operands),
+    .options = import_options,
+    .option_count = ARRAY_LEN(import_options),
+    .examples = import_examples,
+    .example_count = ARRAY_LEN(import_examples),
+    .fields_size = sizeof(struct key_fields),
+    .run = key_run_import,
+};
+
+/* ---- the verb ---- */
+
+static const struct verb *const parts[] = {&key_part_export, &key_part_import};
+
+struct verb_key_fields {
+    struct operand_rest words;
+};
+
+static const struct operand operands[] = {
+    {"COMMAND", offsetof(struct verb_key_fields, words), true, COMPLETE_NOTHING, NULL,
+     "export or import, and its arguments.", true, NULL},
+};
+
+static const struct example examples[] = {
+    {"shoal key export cluster.yaml > demo.key", "On the machine that started the cluster."},
+    {"shoal key import cluster.yaml demo.key", "On another machine."},
+};
+
+static int verb_key_run(const struct cli *cli, const void *fields)
+{
+    struct err err;
+    (void)fields;
+    err_set(&err, ERR_USAGE, "use shoal key export FILE, or shoal key import FILE KEY");
+    return output_error(cli, &err);
+}
+
+const struct verb verb_key = {
+    .name = "key",
+    .summary = "copy the key of a cluster to another machine",
+    .description =
+        "Each cluster has its own ssh key, on the machine that started it. To use the cluster from "
+        "another machine, export the key there and import it here. If the cluster file names a key "
+        "(auth.ssh_private_key) that this machine has too, that is not needed for shoal exec, "
+        "attach, submit, status and down; only shoal up and shoal rsync-up -A need the cluster's "
+        "own key. The head's host key is in its tag shoal-host-key, so another machine can verify "
+        "the head without an import.",
+    VERB_ROWS(operand),
+    VERB_ROWS(example),
+    VERB_ROWS(part),
+    .fields_size = sizeof(struct verb_key_fields),
+    .run = verb_key_run,
+};
