@@ -95,8 +95,8 @@ struct aws_request {
     /* The resources it names were created or deleted a moment ago: errors caused by eventual
      * consistency (AWS_REMEDY_SETTLE) are also retried, until the deadline. */
     bool settles;
-    /* Sent without the lease although it creates something: an ssh rule in a group that exists costs
-     * nothing, is not lost with the group, and does not disturb the process that has the lease. */
+    /* Sent without the lease although it creates something: an ssh rule in an existing group costs
+     * nothing, goes with the group, and does not disturb the process that has the lease. */
     bool needs_no_lease;
     int64_t deadline_ms; /* deadline of all tries and waits together; default 60 s */
     size_t body_max;     /* limit of the reply; default 32 MB */
