@@ -82,9 +82,10 @@ static const struct example examples[] = {
     "part() { printf '\\n==== %s ====\\n' \"$1\"; }\n"                                   \
     "ends() { for f; do [ -f \"$f\" ] || continue; part \"$f\"; tail -n 500 \"$f\" | "   \
     "tail -c 200000; done; }\n"                                                          \
+    "program=~/.shoal/bin/shoal\n"                                                       \
     "part 'machine of the head'; uname -a; cat /etc/os-release; nproc; free -m; df -h\n" \
-    "for verb in version status 'ctl --ask events'; do part \"shoal $verb\"; "           \
-    "timeout 30 ~/.shoal/bin/shoal $verb; done\n"                                        \
+    "for verb in version status 'ctl --ask events'; do part \"$verb\"; "                 \
+    "timeout 30 $program $verb; done\n"                                                  \
     "ends ~/.shoal/cluster/log/* ~/.shoal/cluster/*.log\n"
 
 static struct str dump_script(const struct dump_fields *given, struct arena *arena)
@@ -219,7 +220,7 @@ static void dump_add_local(const struct target *target, struct buf *out)
     struct cluster_state state;
     struct err err;
     buf_addf(out,
-             "Cluster %.*s on %.*s. shoal %s. Secrets are replaced by ***: still read this "
+             "Cluster %.*s on %.*s. Version %s. Secrets are replaced by ***: still read this "
              "file before you share it.\n\n==== the cluster file, with defaults ====\n",
              STR_ARG(target->config->cluster_name), STR_ARG(target_where(target)), SHOAL_VERSION);
     yaml_write(out, secret_mask(target->cli.arena, target->config->tree));

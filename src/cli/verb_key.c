@@ -143,12 +143,12 @@ static const struct verb key_part_import = {
 static const struct verb *const parts[] = {&key_part_export, &key_part_import};
 
 struct verb_key_fields {
-    struct operand_rest words;
+    const char *word;
 };
 
 static const struct operand operands[] = {
-    {"COMMAND", offsetof(struct verb_key_fields, words), true, COMPLETE_NOTHING, NULL,
-     "export or import, and its arguments.", true, NULL},
+    {"COMMAND", offsetof(struct verb_key_fields, word), true, COMPLETE_NOTHING, NULL,
+     "export or import, followed by its arguments."},
 };
 
 static const struct example examples[] = {

@@ -27,7 +27,7 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal stop cluster.yaml", "Stop paying for instances over night; keep the disks."},
-    {"shoal start cluster.yaml", "Start the same instances again."},
+    {"shoal stop -y cluster.yaml", "In a script: do not ask."},
 };
 
 static struct str verb_stop_question(const struct target *target)
@@ -72,7 +72,7 @@ const struct verb verb_stop = {
         "as the file describes them; shoal ls shows the volumes of a stopped cluster with their "
         "cost. Spot instances cannot be stopped and are terminated. shoal start, or shoal up, "
         "starts the same instances again, with everything on their disks; Ray starts again, "
-        "without its jobs. shoal down --terminate removes stopped instances with their disks.\n\n"
+        "without its jobs. shoal down removes the cluster.\n\n"
         "If it is interrupted, run it again. It asks first. ray stop, which stops Ray on one node, "
         "is another command: shoal exec FILE 'ray stop'.",
     VERB_ROWS(operand),

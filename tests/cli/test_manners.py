@@ -197,8 +197,8 @@ def test_mistyped_verbs_are_suggested(shoal, typed, meant):
 
 
 @pytest.mark.parametrize("typed, meant", [
-    ("stop", "down"), ("delete", "down"), ("destroy", "down"), ("terminate", "down"),
-    ("ssh", "attach"), ("launch", "up"), ("start", "up"), ("list", "ls")])
+    ("halt", "stop"), ("delete", "down"), ("destroy", "down"), ("terminate", "down"),
+    ("ssh", "attach"), ("launch", "up"), ("create", "up"), ("list", "ls")])
 def test_words_of_other_programs_are_understood(shoal, typed, meant):
     done = shoal(typed, "x.yaml")
     assert (done.returncode, done.stdout) == (2, "")

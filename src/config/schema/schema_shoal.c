@@ -80,7 +80,7 @@ static const struct schema_key shoal_keys[] = {
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "0",
      .help = "Minutes for which a worker whose setup failed keeps running, so that you can look "
-             "at it with shoal attach; shoal up --keep-failed sets it for one run.",
+             "at it with shoal attach; the option --keep-failed of up sets it for one run.",
      .example = "keep_failed_minutes: 10"},
     {.name = "gcs_store",
      .types = SCHEMA_STRING,
