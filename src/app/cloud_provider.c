@@ -1,10 +1,13 @@
 /* cloud_provider.c: opens the provider named by provider.type. */
 #include "app/cloud_provider.h"
 
+#include "app/contact.h"
 #include "app/node_params.h"
+#include "app/own_hosts.h"
 #include "base/attr.h"
 #include "provider/aws/aws_provider.h"
 #include "provider/aws/preflight/caller_policy.h"
+#include "provider/local/local_provider.h"
 
 /* ---- credentials in the file ---- */
 
@@ -94,31 +97,67 @@ static bool open_aws(const struct cloud_session *session, const struct config *c
            aws_provider_open(client, &setup, cluster, ret_provider, err);
 }
 
-bool cloud_provider_knows(struct str type)
+static bool open_local(const struct cloud_session *session, const struct config *config,
+                       const struct cloud_provider_head *head,
+                       const struct provider_cluster *cluster, struct arena *arena,
+                       struct provider **ret_provider, struct err *err)
 {
-    return str_is(type, "aws");
+    struct own_hosts *hosts = ARENA_NEW(arena, struct own_hosts);
+    const struct config_docker *docker = &config->node_types[config->head_type].docker;
+    struct cluster_state *state = ARENA_NEW(arena, struct cluster_state);
+    if (!head && !cluster_state_open(config, false, arena, state, err)) {
+        return false;
+    }
+    *hosts = (struct own_hosts){.children = session->children,
+                                .config = config,
+                                .state = head ? head->state : state,
+                                .identity = head ? head->identity : state->key,
+                                .is_on_head = head != NULL};
+    struct local_setup setup = {.loop = session->loop,
+                                .reach = own_hosts_reach(hosts),
+                                .is_service = head != NULL,
+                                .watch = contact_watch(contact_timeout_ms(config->shoal), arena),
+                                .by = own_hosts_user(arena),
+                                .container = docker->container_name,
+                                .is_podman = docker->use_podman};
+    return local_provider_open(&setup, cluster, ret_provider, err);
 }
 
-bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
-                         struct str profile, struct arena *arena, struct provider **ret_provider,
-                         struct err *err)
+bool cloud_provider_knows(struct str type)
+{
+    return str_is(type, "aws") || str_is(type, "local");
+}
+
+bool cloud_provider_open_on(const struct cloud_session *session, const struct config *config,
+                            struct str profile, const struct cloud_provider_head *head,
+                            struct arena *arena, struct provider **ret_provider, struct err *err)
 {
     struct provider_cluster *cluster = ARENA_NEW(arena, struct provider_cluster);
     if (!node_params_cluster(config, arena, cluster, err)) {
         return false;
     }
     if (!cloud_provider_knows(config->provider_type)) {
-        return err_set(err, ERR_UNAVAILABLE, "provider %.*s is not supported yet, only aws",
+        return err_set(err, ERR_UNAVAILABLE,
+                       "provider %.*s is not supported yet, only aws and local",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
-    return open_aws(session, config, profile, cluster, arena, ret_provider, err);
+    return own_hosts_are_in(config)
+               ? open_local(session, config, head, cluster, arena, ret_provider, err)
+               : open_aws(session, config, profile, cluster, arena, ret_provider, err);
+}
+
+bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
+                         struct str profile, struct arena *arena, struct provider **ret_provider,
+                         struct err *err)
+{
+    return cloud_provider_open_on(session, config, profile, NULL, arena, ret_provider, err);
 }
 
 bool cloud_provider_policy(const struct config *config, struct arena *arena, struct str *ret_policy,
                            struct err *err)
 {
     struct provider_cluster cluster;
-    if (!cloud_provider_knows(config->provider_type)) {
+    if (!str_is(config->provider_type, "aws")) {
         return err_set(err, ERR_UNAVAILABLE, "shoal policy supports aws only, not %.*s",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }

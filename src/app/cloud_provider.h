@@ -8,6 +8,7 @@
 #pragma once
 
 #include "app/cloud_session.h"
+#include "app/cluster_state.h"
 #include "config/config.h"
 #include "provider/provider.h"
 
@@ -21,6 +22,18 @@ bool cloud_provider_knows(struct str type);
 bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
                          struct str profile, struct arena *arena, struct provider **ret_provider,
                          struct err *err) MUST_USE;
+
+/* The service on the head: its folder, and the key that reaches the workers. */
+struct cloud_provider_head {
+    const struct cluster_state *state;
+    const char *identity;
+};
+
+/* The same. `head` is NULL except in that service. */
+bool cloud_provider_open_on(const struct cloud_session *session, const struct config *config,
+                            struct str profile, const struct cloud_provider_head *head,
+                            struct arena *arena, struct provider **ret_provider,
+                            struct err *err) MUST_USE;
 
 /* Copies `env`, with the variables replaced that the file's aws_credentials override. */
 aws_environ cloud_provider_environ(aws_environ env, const struct value *provider,

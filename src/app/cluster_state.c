@@ -4,6 +4,7 @@
 #include "base/encode.h"
 #include "base/memzero.h"
 #include "io/file.h"
+#include "provider/local/local_provider.h"
 #include "remote/known_hosts.h"
 
 #include <stdlib.h>
@@ -154,8 +155,8 @@ static bool cluster_state_find_key(struct cluster_state *state, const struct con
     buf_init(&text, KEY_FILE_BYTES_MAX);
     if (is_named) {
         state->key = file_expand_home(arena, config->ssh_private_key).ptr;
-    } else if (is_there || makes) {
-        state->key = path;
+    } else if ((is_there || makes) && !str_is(config->provider_type, "local")) {
+        state->key = path; /* own machines have the keys of their user */
     }
     if (!is_there && !makes) {
         return true;
@@ -358,12 +359,18 @@ void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void 
 
 /* ---- host keys ---- */
 
+/* An own machine keeps its key for all launches. */
+struct str cluster_state_key_name(struct str machine)
+{
+    return local_address(machine);
+}
+
 const char *cluster_state_known_hosts(const struct cluster_state *state, struct str machine,
                                       struct arena *arena)
 {
     AUTO_BUF struct buf name;
     buf_init(&name, KEY_FILE_BYTES_MAX);
-    encode_uri(&name, machine, "");
+    encode_uri(&name, cluster_state_key_name(machine), "");
     return arena_printf(arena, "%s/known_hosts/%s", state->folder, name.ptr ? name.ptr : "").ptr;
 }
 
@@ -419,12 +426,14 @@ bool cluster_state_pin(const struct cluster_state *state, struct str machine, st
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str key = str_trim(key_line);
+    struct str name = cluster_state_key_name(machine);
+    bool is_key = str_starts(key, "ssh-") || str_starts(key, "ecdsa-sha2-");
     /* The node reports its own key; the line must not contain keys of other hosts. */
-    if (!str_starts(key, "ssh-") || str_find_char(key, '\n') != SIZE_MAX ||
-        str_find_char(key, '\r') != SIZE_MAX || !known_hosts_is_name(machine)) {
+    if (!is_key || str_find_char(key, '\n') != SIZE_MAX || str_find_char(key, '\r') != SIZE_MAX ||
+        !known_hosts_is_name(name)) {
         return err_set(err, ERR_PROTOCOL, "the instance reported an invalid host key");
     }
-    return pin(cluster_state_known_hosts(state, machine, &arena), machine, key, keeps_old, err);
+    return pin(cluster_state_known_hosts(state, machine, &arena), name, key, keeps_old, err);
 }
 
 bool cluster_state_pin_greeted(const struct cluster_state *state, struct str machine,

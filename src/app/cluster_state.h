@@ -53,6 +53,8 @@ const char *cluster_state_known_hosts(const struct cluster_state *state, struct 
                                       struct arena *arena);
 const char *cluster_state_control(const struct cluster_state *state, struct str machine,
                                   struct arena *arena);
+/* The name of a machine's host key in its known_hosts file, for ssh_target.machine. */
+struct str cluster_state_key_name(struct str machine);
 
 /* Pins "ssh-ed25519 AAAA..." on disk. With `keeps_old`, the previous key stays valid too, because
  * it is about to be replaced. */

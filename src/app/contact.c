@@ -61,17 +61,27 @@ static void add_script(struct buf *out)
     }
 }
 
-struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
+static struct str contact_script(const char *role, int64_t timeout_ms, struct arena *arena)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, SCRIPT_BYTES_MAX);
     if (timeout_ms == 0) {
         return STR("");
     }
-    buf_addf(&text, "#!/bin/sh\nrole=%s\nlimit=%lld\n", is_head ? "head" : "worker",
+    buf_addf(&text, "#!/bin/sh\nrole=%s\nlimit=%lld\n", role,
              (long long)contact_checks(timeout_ms));
     add_script(&text);
     return arena_str(arena, buf_str(&text));
+}
+
+struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
+{
+    return contact_script(is_head ? "head" : "worker", timeout_ms, arena);
+}
+
+struct str contact_watch(int64_t timeout_ms, struct arena *arena)
+{
+    return contact_script("host", timeout_ms, arena);
 }
 
 /* Root creates the file at boot if there is a switch; this function never creates it. */

@@ -35,6 +35,9 @@ int64_t contact_every_ms(int64_t timeout_ms);
 /* The script for cloud-init's boot hook; empty if the switch is off. */
 struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena);
 
+/* The same for an own machine, which is not shut down: the switch stops Ray and frees the host. */
+struct str contact_watch(int64_t timeout_ms, struct arena *arena);
+
 /* Writes `word` to CONTACT_FILE (`path`, which differs in tests) for the switch on this machine.
  * Also returns true if the file does not exist, because then there is no switch. */
 bool contact_write(const char *path, struct str word, struct err *err) MUST_USE;

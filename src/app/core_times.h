@@ -11,3 +11,6 @@
 #include "core/core.h"
 
 void core_times_make(struct core_times *times, int64_t idle_timeout_ms);
+
+/* For a cloud that lists every instance at once: nothing waits for instances that appear late. */
+void core_times_list_at_once(struct core_times *times);

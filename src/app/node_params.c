@@ -120,6 +120,7 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
         !node_params_add_own(provider, config, arena, err)) {
         return false;
     }
+    bool has_workers = str_is(config->provider_type, "local"); /* one type for all nodes */
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
         struct param *node_config;
@@ -130,8 +131,8 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
             .name = type->name,
             .node_config = node_config,
             .is_head = type->is_head,
-            .least = type->is_head ? 1 : type->min_workers,
-            .most = type->is_head ? 1 : type->max_workers,
+            .least = type->is_head && !has_workers ? 1 : type->min_workers,
+            .most = type->is_head && !has_workers ? 1 : type->max_workers,
         };
     }
     *ret_cluster = (struct provider_cluster){config->cluster_name, provider, auth, types,

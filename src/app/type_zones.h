@@ -15,5 +15,7 @@
 /* Requires preflight(). Omits types without information. */
 struct str type_zones_ask(struct provider *provider, const struct config *config,
                           struct arena *arena);
+/* The resources that every own machine of this type has at least; one CPU if unknown. */
+struct resource_set type_zones_resources(struct str text, struct str type, struct arena *arena);
 /* The zones of one type, to be split with str_cut(); empty if unknown. */
 struct str type_zones_find(struct str text, struct str type);

@@ -1,6 +1,7 @@
 /* remote_line.c: builds nested quoted commands in Ray's order: keeper, container, login shell. */
 #include "cli/remote_line.h"
 
+#include "app/cluster_state.h"
 #include "app/setup/setup_plan.h"
 #include "base/shell_quote.h"
 
@@ -87,9 +88,10 @@ struct str remote_line_make(const struct remote_line *line, struct arena *arena)
 struct str remote_line_hop(struct str user, struct str id, struct str address, bool has_terminal,
                            struct arena *arena)
 {
-    struct str alias = arena_printf(arena, "HostKeyAlias=%.*s", STR_ARG(id));
+    struct str name = cluster_state_key_name(id);
+    struct str alias = arena_printf(arena, "HostKeyAlias=%.*s", STR_ARG(name));
     struct str known = arena_printf(arena, "UserKnownHostsFile=~/.shoal/cluster/known_hosts/%.*s",
-                                    STR_ARG(id));
+                                    STR_ARG(name));
     struct str line = arena_printf(arena, "ssh %s -o StrictHostKeyChecking=yes -o ",
                                    has_terminal ? "-tt" : "-T");
     line = arena_printf(arena, "%.*s -o ", STR_ARG(remote_line_quoted(arena, line, alias)));

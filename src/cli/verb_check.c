@@ -298,7 +298,7 @@ static int end_early(struct verb_check_state *check)
     } else {
         buf_addf(&check->out,
                  "The file is valid. Checks with provider %.*s are not supported yet, only with "
-                 "aws.\n",
+                 "aws and local.\n",
                  STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     int status = output_write(check->cli, check->cli->out, &check->out);

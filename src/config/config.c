@@ -116,12 +116,12 @@ static struct config_docker to_docker(struct arena *arena, const struct value *g
 }
 
 static void set_commands(struct arena *arena, const struct value *tree, const struct value *own,
-                         struct config_node_type *type)
+                         bool is_head, struct config_node_type *type)
 {
     const struct value *common = value_get_c(tree, "initialization_commands");
     const struct value *set_up = value_get_c(tree, "head_setup_commands");
     const struct value *start = value_get_c(tree, "head_start_ray_commands");
-    if (!type->is_head) {
+    if (!is_head) {
         common = first_of(value_get_c(own, "initialization_commands"), common);
         set_up = first_of(value_get_c(own, "worker_setup_commands"),
                           value_get_c(tree, "worker_setup_commands"));
@@ -130,6 +130,15 @@ static void set_commands(struct arena *arena, const struct value *tree, const st
     type->initialization_commands = to_texts(arena, common);
     type->setup_commands = to_texts(arena, set_up);
     type->start_commands = to_texts(arena, start);
+}
+
+/* The settings that differ between the head and a worker of the same type. */
+static void set_role(struct arena *arena, const struct config *config, const struct value *own,
+                     bool is_head, struct config_node_type *type)
+{
+    const struct value *own_docker = is_head ? NULL : value_get_c(own, "docker");
+    type->docker = to_docker(arena, value_get_c(config->tree, "docker"), own_docker, is_head);
+    set_commands(arena, config->tree, own, is_head, type);
 }
 
 static void set_node_type(struct arena *arena, const struct config *config,
@@ -147,10 +156,15 @@ static void set_node_type(struct arena *arena, const struct config *config,
     type->priority = to_int(value_get_c(own, "priority"), 0);
     type->idle_timeout_ms = to_ms(value_get_c(own, "idle_timeout_s"), 1000,
                                   config->idle_timeout_ms);
-    const struct value *own_docker = type->is_head ? NULL : value_get_c(own, "docker");
-    type->docker = to_docker(arena, value_get_c(config->tree, "docker"), own_docker, type->is_head);
     set_labels(arena, value_get_c(own, "labels"), type);
-    set_commands(arena, config->tree, own, type);
+    struct config_node_type *worker = type;
+    if (type->is_head) {
+        worker = ARENA_NEW(arena, struct config_node_type);
+        *worker = *type;
+        set_role(arena, config, own, true, type);
+    }
+    set_role(arena, config, own, false, worker);
+    type->as_worker = worker->as_worker = worker;
 }
 
 static void set_node_types(struct arena *arena, struct config *config)

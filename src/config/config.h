@@ -56,6 +56,8 @@ struct config_node_type {
     struct config_texts initialization_commands;
     struct config_texts setup_commands;
     struct config_texts start_commands;
+    /* What applies to a worker of this type: the type itself, except for the head's type. */
+    const struct config_node_type *as_worker;
 };
 
 struct config {

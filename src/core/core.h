@@ -69,9 +69,10 @@ struct core_settings {
     int64_t max_unavailable; /* of a changed type while its nodes are replaced; PLAN_NO_LIMIT */
     uint64_t head_instance;  /* or INSTANCE_NONE */
     uint32_t head_type;
-    int64_t max_per_call; /* limit of instances in one launch call */
-    size_t node_capacity; /* limit of known nodes, including terminating ones */
-    uint64_t seed;        /* for jitter */
+    bool min_excludes_head; /* the head does not count for the min_nodes of its type */
+    int64_t max_per_call;   /* limit of instances in one launch call */
+    size_t node_capacity;   /* limit of known nodes, including terminating ones */
+    uint64_t seed;          /* for jitter */
     struct core_times times;
 };
 

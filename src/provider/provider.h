@@ -36,7 +36,9 @@ struct provider_type {
     struct str name;                 /* node type name */
     const struct param *node_config; /* the node_config as in the file, with the cloud's own keys */
     bool is_head;
-    int64_t least, most; /* number of machines: one head; min_workers and max_workers for others */
+    /* Number of machines: one head; min_workers and max_workers for others, and for the only type
+     * of own machines. */
+    int64_t least, most;
 };
 
 /* Must outlive the provider. */
@@ -52,7 +54,9 @@ struct provider_cluster {
 
 struct provider_answer {
     enum outcome outcome;
-    struct err err; /* unless OUTCOME_DONE */
+    /* Unless OUTCOME_DONE. With it, ERR_CAPACITY says why a launch has fewer machines than asked
+     * for. */
+    struct err err;
 };
 
 typedef void provider_done_fn(void *context, const struct provider_answer *answer);
@@ -156,6 +160,9 @@ struct provider_type_facts {
     struct str architecture; /* the cloud's name: "x86_64", "arm64" */
     struct str image;        /* image id */
     struct str image_name;
+    /* Own machines: what each has at least. 0: the cluster file says it. */
+    int64_t cpus, memory, gpus;
+    bool has_gpus; /* the number of GPUs is known */
 };
 
 typedef void provider_preflight_fn(void *context, const struct provider_answer *answer,

@@ -219,9 +219,13 @@ static void tell_rotated(struct node_session *session, bool is_ok, struct str wh
 static void greet_first(struct node_session *session, const struct node_hello *hello)
 {
     const struct node_session_hooks *hooks = &session->setup.hooks;
+    struct node_hello shown = *hello;
+    if (session->setup.keeps_host_key) {
+        shown.host_key = shown.shown_key = STR("");
+    }
     session->was_greeted = true;
-    session->host_key = arena_str(&session->arena, hello->host_key);
-    hooks->hello(hooks->context, hello);
+    session->host_key = arena_str(&session->arena, shown.host_key);
+    hooks->hello(hooks->context, &shown);
 }
 
 static void greet_again(struct node_session *session, const struct node_hello *hello)

@@ -44,7 +44,8 @@ struct node_session_setup {
     struct loop *loop;
     struct child_pool *children;
     struct ssh_target place;
-    int64_t contact_ms; /* time limit for connecting; 0: 15 minutes */
+    int64_t contact_ms;  /* time limit for connecting; 0: 15 minutes */
+    bool keeps_host_key; /* the machine's host key is the user's and is never replaced */
     struct node_session_hooks hooks;
 };
 

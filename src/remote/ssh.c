@@ -106,16 +106,22 @@ static bool check_path(const char *path, struct err *err)
 
 static bool check_paths(const struct ssh_target *place, struct err *err)
 {
-    return check_path(place->known_hosts, err) && check_path(place->identity, err) &&
-           check_path(place->control, err);
+    return check_path(place->known_hosts, err) && check_path(place->user_hosts, err) &&
+           check_path(place->identity, err) && check_path(place->control, err);
 }
 
 /* ---- options ---- */
 
 static void add_trust(struct ssh_words *words, const struct ssh_target *place)
 {
-    ssh_add_option(words, "StrictHostKeyChecking", STR("yes"));
-    ssh_add_option(words, "UserKnownHostsFile", path_value(words->arena, place->known_hosts));
+    struct str files = path_value(words->arena, place->known_hosts);
+    if (place->user_hosts) {
+        files = arena_printf(words->arena, "%.*s %.*s", STR_ARG(files),
+                             STR_ARG(path_value(words->arena, place->user_hosts)));
+    }
+    ssh_add_option(words, "StrictHostKeyChecking",
+                   place->user_hosts ? STR("accept-new") : STR("yes"));
+    ssh_add_option(words, "UserKnownHostsFile", files);
     ssh_add_option(words, "GlobalKnownHostsFile", STR("/dev/null"));
     ssh_add_option(words, "HostKeyAlias", place->machine);
     ssh_add_option(words, "CheckHostIP", STR("no"));

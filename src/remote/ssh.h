@@ -19,9 +19,12 @@
 struct ssh_target {
     struct str user;
     struct str address;
-    uint16_t port;            /* 0: from the user's configuration, 22 by default */
-    struct str machine;       /* instance id, the name of its host key */
-    const char *known_hosts;  /* known_hosts file of this cluster */
+    uint16_t port;           /* 0: from the user's configuration, 22 by default */
+    struct str machine;      /* instance id, the name of its host key */
+    const char *known_hosts; /* known_hosts file of this cluster */
+    /* The user's own known_hosts: its keys are valid too, and a key that neither file has is stored
+     * in the cluster's. NULL: only keys in the cluster's file are valid. */
+    const char *user_hosts;
     const char *identity;     /* private key file; NULL: the user's own */
     const char *control;      /* ControlPath socket; NULL: connection not shared */
     struct str proxy_command; /* may be empty */

@@ -4,6 +4,7 @@
 #include "app/contact.h"
 #include "app/idle_stop.h"
 #include "app/local_host.h"
+#include "app/own_hosts.h"
 #include "config/hash.h"
 #include "provider/launch_token.h"
 #include "remote/first_boot.h"
@@ -127,7 +128,8 @@ bool launch_request_make(const struct launch_spec *spec, struct provider *provid
         return err_set(err, ERR_INTERNAL,
                        "cannot launch a node type that is not in the cluster file");
     }
-    if (!add_user_data(spec, arena, &request, err) ||
+    bool boots = !own_hosts_are_in(spec->config); /* own machines have booted long ago */
+    if ((boots && !add_user_data(spec, arena, &request, err)) ||
         !launch_request_add_tags(spec, arena, &request, err) ||
         !provider->ops->draft(provider, &request, arena, ret_call, err)) {
         return false;

@@ -296,6 +296,12 @@ static void tell_partial(struct controller *controller, const struct call *call,
     struct provider_answer partial = {.outcome = OUTCOME_CAPACITY};
     struct str machine = core->facts[offering->type].machine;
     struct str zone = intern_text(controller->settings.names, offering->zone);
+    if (answer->err.kind == ERR_CAPACITY) { /* the provider knows why */
+        partial.err = answer->err;
+        notify_launch_failed(&controller->notifier, call->launch, &partial, "got %zu of %zu: %s",
+                             count, call->count, answer->err.text);
+        return;
+    }
     err_set(&partial.err, ERR_CAPACITY, "no capacity for the rest");
     notify_launch_failed(&controller->notifier, call->launch, &partial,
                          "got %zu of %zu x %.*s in %.*s; no capacity for the rest now", count,

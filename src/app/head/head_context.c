@@ -1,6 +1,7 @@
 /* head_context.c: loads the handover and the configuration. */
 #include "app/head/head_context.h"
 
+#include "app/own_hosts.h"
 #include "app/program.h"
 #include "app/setup/setup_plan.h"
 #include "app/setup/start_command.h"
@@ -165,7 +166,8 @@ size_t head_context_min_workers(const struct head_context *head)
     const struct config *config = head->config;
     int64_t wanted = 0;
     for (size_t i = 0; i < config->node_type_count; i++) {
-        wanted += config->node_types[i].is_head ? 0 : config->node_types[i].min_workers;
+        bool counts = !config->node_types[i].is_head || own_hosts_are_in(config);
+        wanted += counts ? config->node_types[i].min_workers : 0;
     }
     wanted = wanted < config->max_workers ? wanted : config->max_workers;
     return wanted > 0 ? (size_t)wanted : 0;

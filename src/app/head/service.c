@@ -366,8 +366,9 @@ static bool service_do_run(struct service *service, struct err *err)
     }
     redact_add(service->head.session.redact, service->head.handover.secret);
     redact_add(service->head.session.redact, service->head.handover.key);
-    if (!cloud_provider_open(&service->head.session, service->head.config, STR(""),
-                             &service->head.arena, &service->head.provider, err)) {
+    const struct cloud_provider_head here = {&service->head.state, service->head.identity};
+    if (!cloud_provider_open_on(&service->head.session, service->head.config, STR(""), &here,
+                                &service->head.arena, &service->head.provider, err)) {
         return false;
     }
     if (!service_open(service, err)) {

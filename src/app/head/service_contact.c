@@ -9,13 +9,15 @@
 
 #include "app/contact.h"
 #include "io/xalloc.h"
+#include "provider/local/host_script.h"
 #include "remote/ssh.h"
 
 /* The first message is delayed: setup sessions are contact too, and most workers join soon. */
 enum { SEND_MS = 10 * 1000, FIRST_MS = 60 * 1000 };
 
 /* One argument for any login shell. A machine without the switch does not have the folder. */
-static const char command[] = "exec sh -c 'test ! -d /run/shoal || echo 1 >>" CONTACT_FILE "'";
+static const char command[] = "exec sh -c 'for f in " CONTACT_FILE " " HOST_FOLDER
+                              "/contact; do test ! -e $f || echo 1 >>$f; done'";
 
 struct contacts {
     struct head_context *head;
@@ -47,7 +49,7 @@ static void send_to(void *context, const struct managed_node *managed_node)
     struct ssh_target place = {
         .user = head->config->ssh_user,
         .address = machine->private_ip,
-        .machine = machine->id,
+        .machine = cluster_state_key_name(machine->id),
         .known_hosts = cluster_state_known_hosts(&head->state, machine->id, &arena),
         .identity = head->identity,
         .control = cluster_state_control(&head->state, machine->id, &arena),

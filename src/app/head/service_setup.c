@@ -103,7 +103,7 @@ static struct worker_machine service_setup_machine_of(const struct setup_schedul
         .id = machine->id,
         .address = machine->private_ip,
         .machine = machine->type,
-        .type = &scheduler->head->config->node_types[type],
+        .type = scheduler->head->config->node_types[type].as_worker,
         .is_spot = machine->market == MARKET_SPOT,
     };
 }

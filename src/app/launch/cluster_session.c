@@ -237,7 +237,7 @@ bool launch_head_place(const struct cluster_session *launch, struct str id, stru
     *ret_place = (struct ssh_target){
         .user = config->ssh_user,
         .address = arena_str(launch->arena, launch_reaches_by_id(config) ? id : address),
-        .machine = arena_str(launch->arena, id),
+        .machine = arena_str(launch->arena, cluster_state_key_name(id)),
         .known_hosts = cluster_state_known_hosts(&launch->state, id, launch->arena),
         .identity = launch->state.key,
         .control = cluster_state_control(&launch->state, id, launch->arena),

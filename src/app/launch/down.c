@@ -11,6 +11,7 @@
 #include "app/core_times.h"
 #include "app/launch/down_internal.h"
 #include "app/launch/stop_running_up.h"
+#include "app/own_hosts.h"
 #include "io/file.h"
 
 #include <string.h>
@@ -266,6 +267,9 @@ bool down_run(struct down *down, struct err *err)
     struct cluster_session *launch = &down->launch;
     struct core_times times;
     core_times_make(&times, PLAN_NO_LIMIT);
+    if (own_hosts_are_in(launch->config)) {
+        core_times_list_at_once(&times);
+    }
     down->rules = (struct ending_rules){.keeps_stopped = launch->setup->keeps_stopped,
                                         .is_workers_only = launch->setup->is_workers_only};
     down->times = (struct ending_times){.horizon = times.horizon < HORIZON_MS ? times.horizon

@@ -4,6 +4,8 @@
 #include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
 #include "app/local_host.h"
+#include "app/own_hosts.h"
+#include "app/paths.h"
 #include "app/setup/start_command.h"
 #include "base/encode.h"
 #include "config/hash.h"
@@ -91,6 +93,13 @@ static bool write_handover(const struct head_spec *spec, const struct head_wante
 
 /* ---- files ---- */
 
+static size_t own_workers(const struct cluster_session *launch)
+{
+    const struct value *workers = value_get_c(launch->config->provider, "worker_ips");
+    return own_hosts_are_in(launch->config) && value_is(workers, VALUE_LIST) ? workers->list.count
+                                                                             : 0;
+}
+
 /* Reads the cluster's own key. A key that the user names in the file never leaves this machine. */
 static bool head_plan_read_key(const struct cluster_session *launch, struct str *ret_key,
                                struct err *err)
@@ -105,19 +114,43 @@ static bool head_plan_read_key(const struct cluster_session *launch, struct str 
     return ok;
 }
 
+/* The host keys of own machines, which this machine has seen first. */
+static bool add_host_keys(const struct cluster_session *launch, struct node_file *files,
+                          size_t *count, struct err *err)
+{
+    const struct value *workers = value_get_c(launch->config->provider, "worker_ips");
+    for (size_t i = 0; i < own_workers(launch); i++) {
+        AUTO_BUF struct buf text;
+        struct str host = value_text(workers->list.items[i]);
+        const char *path = cluster_state_known_hosts(&launch->state, host, launch->arena);
+        buf_init(&text, KEY_BYTES_MAX);
+        if (!cluster_state_is_pinned(&launch->state, host)) {
+            continue; /* it did not answer; the next `up` may see it */
+        }
+        if (!file_read(path, &text, err)) {
+            return false;
+        }
+        files[(*count)++] = (struct node_file){
+            arena_printf(launch->arena, SERVICE_FOLDER "/known_hosts%s", strrchr(path, '/')),
+            arena_str(launch->arena, buf_str(&text)), 0600};
+    }
+    return true;
+}
+
 static const struct node_file *files_of(const struct cluster_session *launch,
                                         struct str config_json, struct str handover, struct str key,
-                                        size_t *ret_count)
+                                        size_t *ret_count, struct err *err)
 {
     const struct node_file files[] = {
         {STR(HANDOVER_FILE), handover, 0600},
         {STR(BOOTSTRAP_CONFIG), config_json, 0600},
         {STR(BOOTSTRAP_KEY), key, 0600},
     };
-    struct node_file *kept = ARENA_ARRAY(launch->arena, ARRAY_LEN(files), struct node_file);
+    size_t most = ARRAY_LEN(files) + own_workers(launch);
+    struct node_file *kept = ARENA_ARRAY(launch->arena, most, struct node_file);
     memcpy(kept, files, sizeof(files));
     *ret_count = ARRAY_LEN(files);
-    return kept;
+    return add_host_keys(launch, kept, ret_count, err) ? kept : NULL;
 }
 
 /* ---- the desired state ---- */
@@ -285,8 +318,8 @@ bool head_plan_make(const struct head_spec *spec, struct head_plan *ret_plan, st
         !write_handover(spec, wanted, key, starts_ray(&plan.setup), &handover, err)) {
         return false;
     }
-    input.files = files_of(launch, wanted->ray_config, handover, key, &input.file_count);
-    if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
+    input.files = files_of(launch, wanted->ray_config, handover, key, &input.file_count, err);
+    if (!input.files || !setup_plan_make(&input, launch->arena, &plan.setup, err)) {
         return false;
     }
     *ret_plan = plan;

@@ -2,6 +2,7 @@
 #include "app/control/launch_request.h"
 #include "app/handover/handover.h"
 #include "app/launch/up_internal.h"
+#include "app/own_hosts.h"
 #include "io/failpoint.h"
 #include "provider/launch_token.h"
 
@@ -159,7 +160,8 @@ static void up_head_connect_head(struct up *up)
     if (up->head_setup || (up->head_address.len == 0 && !launch_reaches_by_id(launch->config))) {
         return;
     }
-    if (!launch_head_place(launch, up->head_id, up->head_address, &place) &&
+    bool is_pinned = launch_head_place(launch, up->head_id, up->head_address, &place);
+    if (!is_pinned && !own_hosts_are_in(launch->config) &&
         !cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
         up_fail(up, &err);
         return;

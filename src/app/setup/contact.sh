@@ -3,7 +3,8 @@
 # Part of the user-data of every machine: cloud-init runs it as root at every boot, before sshd
 # starts, so it works also when no program of Shoal ever arrives. It needs no credentials. What
 # counts as contact, and why: docs/decisions/0016-contact.md. contact.c puts two lines before this
-# text: the role of the machine ("head" or "worker") and how many checks in a row may fail.
+# text: the role of the machine ("head" or "worker") and how many checks in a row may fail. On an
+# own machine (role "host") it runs as the user while the host is leased, and stops Ray instead.
 #
 # It counts failed checks and never reads a clock: a machine that was frozen, or whose clock was
 # set, has not missed the checks of that time.
@@ -11,6 +12,7 @@ every=15
 # For tests: another root folder.
 r=${SHOAL_CONTACT_ROOT-}
 told=$r/run/shoal/contact
+[ "$role" != host ] || told=${SHOAL_HOST_FOLDER:-/var/tmp/shoal-host}/contact
 # A head that was set up once stays. Per instance, so that an image of this head does not have it.
 kept=$r/var/lib/cloud/instance/shoal-kept
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
@@ -58,6 +60,11 @@ is_kept() {
 }
 
 switch_off() {
+    if [ "$role" = host ]; then
+        say "no contact with the cluster for $limit checks of $every s: Ray is stopped"
+        sh "${told%/*}/lost" >/dev/null 2>&1
+        exit
+    fi
     say "no contact with the cluster for $limit checks of $every s: this $role shuts down"
     shutdown -h now || poweroff || halt -p
 }
@@ -66,6 +73,7 @@ watch() {
     missed=0
     until is_kept; do
         sleep "$every"
+        if [ "$role" = host ] && [ ! -e "$told" ]; then exit; fi
         # All three are asked: a message is read even when a raylet runs.
         contact=0
         if was_told; then contact=1; fi

@@ -206,6 +206,7 @@ static void fit_type(struct draft *draft, uint32_t number)
     if (core->settings->head_instance != INSTANCE_NONE && number == core->settings->head_type &&
         type->max_nodes != PLAN_NO_LIMIT) {
         type->max_nodes++;
+        type->min_nodes += core->settings->min_excludes_head;
     }
 }
 

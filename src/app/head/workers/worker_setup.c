@@ -2,6 +2,7 @@
 #include "app/head/workers/worker_setup.h"
 
 #include "app/head/workers/worker_setup_internal.h"
+#include "app/own_hosts.h"
 #include "app/setup/setup_failure.h"
 #include "io/clock.h"
 #include "io/xalloc.h"
@@ -388,7 +389,7 @@ static void worker_setup_set_place(struct worker *worker)
     worker->place = (struct ssh_target){
         .user = setup->config->ssh_user,
         .address = worker->machine.address,
-        .machine = worker->machine.id,
+        .machine = cluster_state_key_name(worker->machine.id),
         .known_hosts = cluster_state_known_hosts(setup->state, worker->machine.id, &worker->arena),
         .identity = setup->identity,
         .control = cluster_state_control(setup->state, worker->machine.id, &worker->arena),
@@ -404,6 +405,7 @@ static void open_session(struct worker *worker)
         .children = setup->children,
         .place = worker->place,
         .contact_ms = setup_contact_ms(),
+        .keeps_host_key = own_hosts_are_in(setup->config),
         .hooks = {worker, worker_setup_on_payload, worker_setup_on_waiting, worker_setup_on_hello,
                   worker_setup_on_rotated, worker_setup_on_event, worker_setup_on_done},
     });
@@ -434,8 +436,10 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
     worker_log(worker, "starting setup of %.*s at %.*s", STR_ARG(machine->id),
                STR_ARG(machine->address));
-    /* A worker that was set up before has generated its own host key, which is already pinned. */
+    /* A worker that was set up before has generated its own host key, which is already pinned. Own
+     * machines were pinned by `up`. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
+        !own_hosts_are_in(setups->setup.config) &&
         !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
         fail_with(worker, "storing its host key", &err);
         return;

@@ -1,0 +1,302 @@
+/* host_script.c: composes scripts for a POSIX shell and reads their output. */
+#include "provider/local/host_script.h"
+
+#include "base/shell_quote.h"
+#include "io/json_line.h"
+
+#include <string.h>
+
+#define FIRST_LINE "shoal-host 1"
+#define LAST_LINE "shoal-end"
+
+/* ---- parts ---- */
+
+/*
+ * The folder is its own lock. A process that waited for the lock of a folder that was removed
+ * notices that and starts again. Another user's folder cannot be locked or changed.
+ */
+static const char prologue[] =
+    "umask 022\n"
+    "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin\n"
+    "d=${SHOAL_HOST_FOLDER:-" HOST_FOLDER "}\n"
+    "echo '" FIRST_LINE "'\n"
+    "echo \"now $(date +%s)\"\n"
+    "end() { echo '" LAST_LINE "'; exit 0; }\n"
+    "fail() { echo \"failed $*\"; end; }\n"
+    "is_others() { [ -d \"$d\" ] && [ ! -O \"$d\" ]; }\n"
+    "serial() { { read -r s <\"$d/record\" && echo \"$s\"; } 2>/dev/null || echo 0; }\n"
+    "show() {\n"
+    "    is_others && echo \"owner $(stat -c %U \"$d\")\"\n"
+    "    echo \"serial $(serial)\"\n"
+    "    [ ! -f \"$d/record\" ] || { printf 'record '; tail -n +2 \"$d/record\"; }\n"
+    "    flock -n \"$d/watch\" true 2>/dev/null || [ ! -e \"$d/watch\" ] || echo 'watch yes'\n"
+    "}\n"
+    "lock() {\n"
+    "    command -v flock >/dev/null || fail 'the program flock is missing: install util-linux'\n"
+    "    while :; do\n"
+    "        mkdir \"$d\" 2>/dev/null\n"
+    "        if is_others; then show; echo conflict; end; fi\n"
+    "        [ -d \"$d\" ] && [ ! -L \"$d\" ] || fail \"$d cannot be created\"\n"
+    "        exec 9<\"$d\" || fail \"$d cannot be read\"\n"
+    "        flock -w 30 9 || fail \"$d is locked by another process\"\n"
+    "        [ \"$d\" -ef /dev/fd/9 ] && return\n"
+    "        exec 9<&-\n"
+    "    done\n"
+    "}\n";
+
+static const char facts[] =
+    "echo \"architecture $(uname -m)\"\n"
+    "echo \"cpus $(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)\"\n"
+    "awk '/^MemTotal:/ { printf \"memory %.0f\\n\", $2 * 1024 }' /proc/meminfo\n"
+    "gpus=$(nvidia-smi -L 2>/dev/null </dev/null | grep -c '^GPU ')\n"
+    "echo \"gpus ${gpus:-0}\"\n"
+    "command -v flock >/dev/null && echo 'flock yes'\n"
+    "case $(stat -f -c %T \"$HOME\" 2>/dev/null) in nfs*|lustre|ceph|gpfs) echo 'shared yes' ;;"
+    " esac\n"
+    "for k in ed25519 ecdsa rsa; do\n"
+    "    f=/etc/ssh/ssh_host_${k}_key.pub\n"
+    "    if [ -r \"$f\" ]; then echo \"key $(head -n 1 \"$f\")\"; break; fi\n"
+    "done\n";
+
+/*
+ * Only this user's processes. The service goes first, because it would start Ray again; its unit is
+ * found through its control group. `ray stop` ends what it can in its own time; what is left of the
+ * raylet and the GCS is killed.
+ */
+static const char stopping[] =
+    "mine() {\n"
+    "    for p in /proc/[0-9]*; do\n"
+    "        [ -O \"$p\" ] && [ \"${p#/proc/}\" != $$ ] || continue\n"
+    "        c=$(tr '\\0' ' ' <\"$p/cmdline\" 2>/dev/null)\n"
+    "        case $c in \"$HOME/.shoal/bin/shoal $1\"*) echo \"${p#/proc/}\" ;; esac\n"
+    "    done\n"
+    "}\n"
+    "engines() {\n"
+    "    for p in /proc/[0-9]*; do\n"
+    "        [ -O \"$p\" ] || continue\n"
+    "        read -r c <\"$p/comm\" 2>/dev/null\n"
+    "        case $c in raylet|gcs_server) echo \"${p#/proc/}\" ;; esac\n"
+    "    done\n"
+    "} 2>/dev/null\n"
+    "end_all() {\n"
+    "    pids=$($1 \"$2\")\n"
+    "    [ -n \"$pids\" ] || return 0\n"
+    "    kill $pids 2>/dev/null\n"
+    "    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do\n"
+    "        [ -n \"$($1 \"$2\")\" ] || return 0\n"
+    "        sleep 0.2\n"
+    "    done\n"
+    "    pids=$($1 \"$2\")\n"
+    "    [ -z \"$pids\" ] || kill -9 $pids 2>/dev/null\n"
+    "}\n"
+    "end_service() {\n"
+    "    s=; [ \"$(id -u)\" = 0 ] || s='sudo -n'\n"
+    "    : >\"$HOME/.shoal/cluster/stood-down\"\n"
+    "    for p in $(mine autoscaler); do\n"
+    "        u=$(sed -n 's,.*/\\(shoal-[0-9a-f]*\\.service\\)$,\\1,p' /proc/$p/cgroup)\n"
+    "        [ -z \"$u\" ] || { $s systemctl --quiet disable --now \"$u\" &&\n"
+    "            $s rm -f \"/etc/systemd/system/$u\"; }\n"
+    "    done\n"
+    "    end_all mine autoscaler\n"
+    "} >/dev/null 2>&1 </dev/null\n"
+    "end_ray() {\n"
+    "    end_all mine node\n"
+    "    if [ -n \"$(engines)\" ]; then\n"
+    "        t=; command -v timeout >/dev/null && t='timeout -k 5 40'\n"
+    "        $t bash -lc '[ ! -r ~/.shoal/env.sh ] || . ~/.shoal/env.sh; ray stop -g 10'\n"
+    "        end_all engines\n"
+    "    fi\n"
+    "    rm -rf \"$HOME/.shoal/cluster\" \"$HOME/.shoal/steps\" \"$HOME/.shoal/gcs\" \\\n"
+    "        \"$HOME/.shoal/head-start.json\"\n"
+    "} >/dev/null 2>&1 </dev/null\n"
+    "is_stopped() { [ -z \"$(engines)\" ] || fail 'Ray is still running after kill -9'; }\n";
+
+/* ---- composing ---- */
+
+static void add_stop(struct buf *out, const struct host_stop *stop)
+{
+    buf_add_c(out, stopping);
+    if (stop->is_head) {
+        buf_add_c(out, "end_service\n");
+    }
+    buf_add_c(out, "end_ray\n");
+    if (stop->container.len > 0) {
+        const char *program = stop->is_podman ? "podman" : "docker";
+        buf_addf(out, "! command -v %s >/dev/null || %s stop -t 10 ", program, program);
+        shell_quote(out, stop->container);
+        buf_add_c(out, " >/dev/null 2>&1 </dev/null\n");
+    }
+    buf_add_c(out, "is_stopped\n");
+}
+
+/* The switch runs what a removal of the record runs, if the record is still the same. */
+static void add_watch(struct buf *out, const struct host_swap *swap, int64_t serial)
+{
+    struct host_stop worker = {0};
+    buf_add_c(out, "cat >\"$d/watch\" <<'SHOAL_WATCH' || fail 'the disk is full'\n");
+    buf_add(out, swap->watch);
+    buf_add_c(out, "\nSHOAL_WATCH\ncat >\"$d/lost\" <<'SHOAL_LOST' || fail 'the disk is full'\n");
+    buf_add_c(out, prologue);
+    buf_addf(out, "lock\n[ \"$(serial)\" = %lld ] || end\n", (long long)serial);
+    add_stop(out, swap->stop ? swap->stop : &worker);
+    buf_add_c(out, "rm -rf \"$d\"\nSHOAL_LOST\n"
+                   ": >\"$d/contact\"\n"
+                   "SHOAL_HOST_FOLDER=$d setsid flock -n \"$d/watch\" sh \"$d/watch\" watch "
+                   "</dev/null >/dev/null 2>&1 9<&- &\n");
+}
+
+void host_script_probe(struct buf *out)
+{
+    buf_add_c(out, prologue);
+    buf_add_c(out, facts);
+    buf_add_c(out, "show\nend\n");
+}
+
+void host_script_swap(struct buf *out, const struct host_swap *swap)
+{
+    buf_add_c(out, prologue);
+    buf_addf(out, "lock\n[ \"$(serial)\" = %lld ] || { show; echo conflict; end; }\n",
+             (long long)swap->expected);
+    if (swap->stop) {
+        add_stop(out, swap->stop);
+    }
+    if (!swap->record) {
+        buf_add_c(out, "rm -rf \"$d\" || fail \"$d cannot be removed\"\nend\n");
+        return;
+    }
+    int64_t serial = swap->expected + 1;
+    buf_addf(out, "cat >\"$d/new\" <<'SHOAL_RECORD' || fail 'the disk is full'\n%lld\n",
+             (long long)serial);
+    if (!json_add(swap->record, out)) {
+        out->is_full = true;
+    }
+    buf_add_c(out, "\nSHOAL_RECORD\nsync \"$d/new\" 2>/dev/null\n");
+    if (swap->watch.len > 0) {
+        add_watch(out, swap, serial);
+    }
+    buf_add_c(out, "mv \"$d/new\" \"$d/record\" || fail \"$d/record cannot be written\"\nend\n");
+}
+
+void host_script_stop(struct buf *out, const struct host_stop *stop)
+{
+    buf_add_c(out, prologue);
+    add_stop(out, stop);
+    buf_add_c(out, "end\n");
+}
+
+void host_script_authorize(struct buf *out, struct str key, struct str uid)
+{
+    buf_add_c(out, prologue);
+    buf_add_c(out, "f=$HOME/.ssh/authorized_keys\numask 077\nk=");
+    shell_quote(out, key);
+    buf_addf(out,
+             "\nm=shoal-%.*s\n"
+             "if [ -n \"$k\" ]; then\n"
+             "    if grep -qsxF \"$k $m\" \"$f\"; then end; fi\n"
+             "    mkdir -p \"$HOME/.ssh\"\n"
+             "    { [ ! -s \"$f\" ] || [ -z \"$(tail -c 1 \"$f\")\" ] || echo; echo \"$k $m\"; } "
+             ">>\"$f\" || fail \"$f cannot be written\"\n"
+             "    echo 'changed yes'\n"
+             "elif grep -qs \" $m\\$\" \"$f\"; then\n"
+             "    cp -p \"$f\" \"$f.shoal\" && grep -v \" $m\\$\" \"$f\" >\"$f.shoal\"\n"
+             "    [ $? -le 1 ] && mv \"$f.shoal\" \"$f\" || fail \"$f cannot be written\"\n"
+             "    echo 'changed yes'\n"
+             "fi\nend\n",
+             STR_ARG(uid));
+}
+
+/* ---- reading ---- */
+
+static void read_number(struct str text, int64_t *number)
+{
+    int64_t value;
+    if (str_to_i64(str_trim(text), &value) && value >= 0) {
+        *number = value;
+    }
+}
+
+static void read_record(struct str text, struct host_reply *reply)
+{
+    struct err err;
+    json_t *record;
+    if (!reply->record && json_line_read(text, "a host's record", &record, &err)) {
+        reply->record = record;
+    }
+}
+
+static void read_line(struct str line, struct arena *arena, struct host_reply *reply)
+{
+    struct str value = line;
+    struct str name = str_cut(&value, ' ');
+    const struct {
+        const char *name;
+        int64_t *number;
+    } numbers[] = {{"now", &reply->now},
+                   {"serial", &reply->serial},
+                   {"cpus", &reply->cpus},
+                   {"gpus", &reply->gpus},
+                   {"memory", &reply->memory}};
+    const struct {
+        const char *name;
+        struct str *text;
+    } texts[] = {{"owner", &reply->owner},
+                 {"failed", &reply->why},
+                 {"architecture", &reply->architecture},
+                 {"key", &reply->host_key}};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (str_is(name, numbers[i].name)) {
+            read_number(value, numbers[i].number);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (str_is(name, texts[i].name)) {
+            *texts[i].text = arena_str(arena, str_trim(value));
+        }
+    }
+    if (str_is(name, "record")) {
+        read_record(value, reply);
+    } else if (str_is(name, "conflict")) {
+        reply->end = HOST_CONFLICT;
+    } else if (str_is(name, "flock")) {
+        reply->has_flock = true;
+    } else if (str_is(name, "shared")) {
+        reply->is_home_shared = true;
+    } else if (str_is(name, "changed")) {
+        reply->was_changed = true;
+    } else if (str_is(name, "watch")) {
+        reply->has_watch = true;
+    }
+}
+
+/* Lines before the first one are the login's own. */
+void host_reply_read(struct str output, int status, struct str said, struct arena *arena,
+                     struct host_reply *ret_reply)
+{
+    struct host_reply reply = {.end = HOST_DONE};
+    bool has_begun = false;
+    bool has_ended = false;
+    while (output.len > 0 && !has_ended) {
+        struct str line = str_cut(&output, '\n');
+        if (has_begun) {
+            has_ended = str_is(line, LAST_LINE);
+            read_line(line, arena, &reply);
+        }
+        has_begun = has_begun || str_is(line, FIRST_LINE);
+    }
+    if (!has_begun || !has_ended || status != 0) {
+        reply.end = has_begun ? HOST_BROKEN : HOST_UNREACHED;
+        reply.why = arena_str(arena, said);
+    } else if (reply.why.len > 0) {
+        reply.end = HOST_FAILED;
+    } else if (reply.serial > 0 && !reply.record) {
+        reply.end = HOST_FAILED;
+        reply.why = STR("its record " HOST_FOLDER "/record cannot be read");
+    }
+    *ret_reply = reply;
+}
+
+void host_reply_clear(struct host_reply *reply)
+{
+    json_decref(reply->record);
+    reply->record = NULL;
+}

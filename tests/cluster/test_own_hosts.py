@@ -1,0 +1,99 @@
+"""`provider: {type: local}`: machines that already run, here instances of the bed that shoal did
+not launch. Each is a container with sshd, the user ubuntu and Ray.
+"""
+
+import json
+import random
+import re
+import subprocess
+import time
+
+import driver
+import files
+import programs
+import pytest
+
+FOLDER = "/var/tmp/shoal-host"
+HOSTS = 3
+
+
+class Hosts:
+    """Plain machines with the same user and key."""
+
+    def __init__(self, ids, addresses, key):
+        self.ids, self.addresses, self.key = ids, addresses, key
+
+    def config(self, name="own", head=0, workers=None, **more):
+        chosen = [self.addresses[i] for i in (workers if workers is not None
+                                              else range(1, len(self.addresses)))]
+        return {
+            "cluster_name": name,
+            "provider": {"type": "local", "head_ip": self.addresses[head], "worker_ips": chosen},
+            "auth": {"ssh_user": "ubuntu", "ssh_private_key": str(self.key)},
+            **files.start_commands(), **more}
+
+    def record(self, number):
+        """The record of a host, or None."""
+        text = driver.in_machine(self.ids[number], "cat", f"{FOLDER}/record", check=False)
+        return json.loads(text.split("\n", 1)[1]) if text else None
+
+    def raylets(self):
+        return [len(driver.processes(i, r"/raylet/raylet ")) for i in self.ids]
+
+    def keys(self, number):
+        text = driver.in_machine(self.ids[number], "cat", ".ssh/authorized_keys", check=False)
+        return re.findall(r" shoal-[0-9a-f]{32}$", text, re.M)
+
+    def is_clean(self):
+        """Nothing of any cluster is left on the hosts."""
+        return {n: found for n in range(len(self.ids))
+                if (found := (self.record(n), self.raylets()[n], self.keys(n)))
+                != (None, 0, [])}
+
+    def pause(self, number):
+        subprocess.run(["docker", "pause", f"bed-{self.ids[number]}"], check=True,
+                       capture_output=True)
+
+    def unpause(self, number):
+        subprocess.run(["docker", "unpause", f"bed-{self.ids[number]}"], check=True,
+                       capture_output=True)
+
+
+@pytest.fixture
+def hosts(bed, ec2, run, key_files, key_name, group):
+    """Three machines."""
+    bed.set(vpn=1)  # the laptop is in the network of the machines
+    everything = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+    ids = run(Count=HOSTS, ImageId=files.RAY, KeyName=key_name,
+              SecurityGroupIds=[group(everything)])
+    key = key_files[0]
+    found = [driver.wait_for(lambda i=i: reachable(ec2, i, key), seconds=60) for i in ids]
+    yield Hosts(ids, found, key)
+    bed.reset()
+
+
+def reachable(ec2, instance, key):
+    pages = ec2.describe_instances(InstanceIds=[instance])["Reservations"]
+    address = pages[0]["Instances"][0].get("PrivateIpAddress")
+    done = subprocess.run(["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                           "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=2", "-i", str(key),
+                           f"ubuntu@{address}", "true"], capture_output=True, check=False)
+    return address if done.returncode == 0 else None
+
+
+def use_all(made, nodes=HOSTS):
+    made.laptop.file("spread.py", programs.SPREAD)
+    done = made("submit", made.laptop.here / "spread.py", nodes, "a b", seconds=90)
+    said = next(line for line in done.out.splitlines() if line.startswith("hosts "))
+    assert len(set(said.split()[1:])) == nodes, said
+
+
+def test_up_and_down(hosts, cluster):
+    made = cluster(hosts.config())
+    done = made.up()
+    assert hosts.raylets() == [1, 1, 1], str(done)
+    print(f"up {done.seconds:.1f} s")
+    use_all(made)
+    made.down()
+    assert hosts.is_clean() == {}
+    assert made.laptop.leftovers() == []
