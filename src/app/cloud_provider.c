@@ -141,7 +141,7 @@ bool cloud_provider_open_on(const struct cloud_session *session, const struct co
                        "provider %.*s is not supported yet, only aws and local",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
-    return own_hosts_are_in(config)
+    return config_is_local(config)
                ? open_local(session, config, head, cluster, arena, ret_provider, err)
                : open_aws(session, config, profile, cluster, arena, ret_provider, err);
 }

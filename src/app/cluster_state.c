@@ -155,7 +155,7 @@ static bool cluster_state_find_key(struct cluster_state *state, const struct con
     buf_init(&text, KEY_FILE_BYTES_MAX);
     if (is_named) {
         state->key = file_expand_home(arena, config->ssh_private_key).ptr;
-    } else if ((is_there || makes) && !str_is(config->provider_type, "local")) {
+    } else if ((is_there || makes) && !config_is_local(config)) {
         state->key = path; /* own machines have the keys of their user */
     }
     if (!is_there && !makes) {

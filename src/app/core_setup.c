@@ -2,7 +2,6 @@
 #include "app/core_setup.h"
 
 #include "app/core_times.h"
-#include "app/own_hosts.h"
 #include "app/type_zones.h"
 #include "base/suggest.h"
 #include "config/catalog/catalog.h"
@@ -146,7 +145,7 @@ static struct resource_set core_setup_resources_of(const struct core_setup_maker
             return maker->workload->machines[i].resources;
         }
     }
-    if (type->resources.count == 0 && own_hosts_are_in(maker->config) && !maker->workload) {
+    if (type->resources.count == 0 && config_is_local(maker->config) && !maker->workload) {
         return type_zones_resources(maker->type_zones, type->name, maker->arena);
     }
     return type->resources;
@@ -375,11 +374,11 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->keeps_outdated = keeps_outdated(config);
     settings->max_unavailable = max_unavailable(config);
     settings->head_type = (uint32_t)config->head_type;
-    settings->min_excludes_head = own_hosts_are_in(config);
+    settings->min_excludes_head = config_is_local(config);
     settings->max_per_call = MACHINES_PER_CALL;
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
     core_times_make(&settings->times, settings->idle_timeout);
-    if (own_hosts_are_in(config)) {
+    if (config_is_local(config)) {
         core_times_list_at_once(&settings->times);
     }
     return core_setup_has_resources(settings) || core_setup_reject(&maker, err);
@@ -390,7 +389,7 @@ void core_setup_place(struct arena *arena, const struct config *config, struct s
 {
     struct core_setup_maker maker = {
         .arena = arena, .config = config, .setup = setup, .type_zones = type_zones};
-    if (own_hosts_are_in(config)) {
+    if (config_is_local(config)) {
         make_types(&maker);
     }
     make_offerings(&maker);

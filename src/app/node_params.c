@@ -120,7 +120,7 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
         !node_params_add_own(provider, config, arena, err)) {
         return false;
     }
-    bool has_workers = str_is(config->provider_type, "local"); /* one type for all nodes */
+    bool has_workers = config_is_local(config); /* one type for all nodes */
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
         struct param *node_config;

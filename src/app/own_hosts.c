@@ -16,11 +16,6 @@ struct own_task {
     void *context;
 };
 
-bool own_hosts_are_in(const struct config *config)
-{
-    return str_is(config->provider_type, "local");
-}
-
 struct str own_hosts_user(struct arena *arena)
 {
     char host[256] = "";

@@ -24,8 +24,5 @@ struct own_hosts {
 /* `hosts` must outlive the result. */
 struct host_reach own_hosts_reach(struct own_hosts *hosts);
 
-/* Is the file's provider of type local? */
-bool own_hosts_are_in(const struct config *config);
-
 /* "me@laptop": shown to users of other clusters that want the same hosts. */
 struct str own_hosts_user(struct arena *arena);

@@ -50,6 +50,11 @@ static const char *const not_checked[] = {
     "setup commands", "whether ssh can reach the instances",
 };
 
+static const char *const not_checked_own[] = {
+    "setup commands",
+    "whether Ray's ports are open between the machines",
+};
+
 struct verb_check_state {
     const struct cli *cli;
     const struct check_fields *given;
@@ -67,6 +72,18 @@ static struct str verb_check_region_of(const struct verb_check_state *check)
     return value_text(value_get_c(check->input.config->provider, "region"));
 }
 
+struct unchecked {
+    const char *const *items;
+    size_t count;
+};
+
+static struct unchecked unchecked_of(const struct config *config)
+{
+    return config && config_is_local(config)
+               ? (struct unchecked){not_checked_own, ARRAY_LEN(not_checked_own)}
+               : (struct unchecked){not_checked, ARRAY_LEN(not_checked)};
+}
+
 /* ---- text ---- */
 
 static void print_end(struct verb_check_state *check)
@@ -75,14 +92,16 @@ static void print_end(struct verb_check_state *check)
     const struct config *config = check->input.config;
     struct preflight_counts counts = check->counts;
     if (counts.errors == 0) {
+        struct unchecked rest = unchecked_of(config);
+        struct str region = verb_check_region_of(check);
         buf_add_c(out, "Not checked: ");
-        for (size_t i = 0; i < ARRAY_LEN(not_checked); i++) {
-            buf_addf(out, "%s%s", i > 0 ? ", " : "", not_checked[i]);
+        for (size_t i = 0; i < rest.count; i++) {
+            buf_addf(out, "%s%s", i > 0 ? ", " : "", rest.items[i]);
         }
         buf_add_c(out, ".\n");
         utf8_add_visible(out, check->input.source.name, false);
-        buf_addf(out, " is ready for %.*s %.*s. Nothing was created.\n",
-                 STR_ARG(config->provider_type), STR_ARG(verb_check_region_of(check)));
+        buf_addf(out, " is ready for %.*s%s%.*s. Nothing was created.\n",
+                 STR_ARG(config->provider_type), region.len > 0 ? " " : "", STR_ARG(region));
         return;
     }
     buf_addf(out, "%zu error%s", counts.errors, counts.errors == 1 ? "" : "s");
@@ -179,9 +198,10 @@ static bool verb_check_print_json(struct verb_check_state *check, const struct f
     for (size_t i = 0; i < count; i++) {
         value_list_add(arena, list, verb_check_record_of(arena, &findings[i], config->tree));
     }
-    for (size_t i = 0; i < ARRAY_LEN(not_checked); i++) {
+    struct unchecked unchecked = unchecked_of(config);
+    for (size_t i = 0; i < unchecked.count; i++) {
         value_list_add(arena, rest,
-                       value_string(arena, str_from(not_checked[i]), (struct place){0}));
+                       value_string(arena, str_from(unchecked.items[i]), (struct place){0}));
     }
     record_text(arena, result, "file", check->input.source.name);
     record_text(arena, result, "provider", config ? config->provider_type : STR(""));
@@ -355,6 +375,8 @@ const struct verb verb_check = {
         "quotas, the account's service-linked role for spot instances and, with dry runs, the "
         "permission to launch. The Shoal program for the architecture of the instances must be "
         "on this machine.\n\n"
+        "For own machines (provider type local) it connects to each of them by ssh: whether it "
+        "answers, its architecture, and whether another cluster uses it.\n\n"
         "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
         "in the file, or from the same places as in other AWS tools. If AWS_ENDPOINT_URL is set, "
         "it is used, and a note on standard error says so.",

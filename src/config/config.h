@@ -83,6 +83,12 @@ struct config {
     const struct value *shoal; /* metadata.shoal, or NULL */
 };
 
+/* Own machines: they are taken and freed, not launched and terminated. */
+static inline bool config_is_local(const struct config *config)
+{
+    return str_is(config->provider_type, "local");
+}
+
 /*
  * Reads the file in `source` and fills in defaults. Findings go to `diags`; if they include an
  * error, Ray would reject the file, and the result is NULL.

@@ -40,6 +40,12 @@ class Hosts:
     def raylets(self):
         return [len(driver.processes(i, r"/raylet/raylet ")) for i in self.ids]
 
+    def alive(self, head=0):
+        """How many nodes Ray lists as alive."""
+        said = driver.in_machine(self.ids[head], "bash", "-lic",
+                                 f"python3 -c '{programs.ALIVE}'", check=False)
+        return int(said.split()[-1]) if said.split() else 0
+
     def keys(self, number):
         text = driver.in_machine(self.ids[number], "cat", ".ssh/authorized_keys", check=False)
         return re.findall(r" shoal-[0-9a-f]{32}$", text, re.M)
@@ -94,6 +100,51 @@ def test_up_and_down(hosts, cluster):
     assert hosts.raylets() == [1, 1, 1], str(done)
     print(f"up {done.seconds:.1f} s")
     use_all(made)
+    made.down()
+    assert hosts.is_clean() == {}
+    assert made.laptop.leftovers() == []
+
+
+def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_path):
+    """The cluster starts without the host, says why, and takes it when it answers. A second cluster
+    that wants the same hosts is refused.
+    """
+    hosts.pause(2)
+    made = cluster(hosts.config(metadata={"shoal": {"contact_timeout_minutes": 30}}))
+    done = made.run("check")
+    assert f"{hosts.addresses[2]} does not answer ssh" in done.out, str(done)
+    done = made.run("up", "-y")
+    assert hosts.raylets()[:2] == [1, 1], str(done)
+    assert f"{hosts.addresses[2]} does not answer ssh" in done.out + done.err, str(done)
+    said = made.run("status").out + made.run("explain").out
+    assert f"{hosts.addresses[2]} does not answer ssh" in said, said
+    other = cluster(hosts.config("other"), driver.Laptop(tmp_path / "second"))
+    for config in (hosts.config("other"), hosts.config("other", head=2, workers=[1])):
+        other.laptop.file(other.path.name, config)
+        if config["provider"]["head_ip"] == hosts.addresses[2]:
+            hosts.unpause(2)
+        done = other.run("up", "-y")
+        assert done.status != 0 and "is used by cluster own" in done.out + done.err, str(done)
+        assert "shoal down" in done.out + done.err
+    assert hosts.record(2) is None or hosts.record(2)["cluster"] == "own"
+    driver.wait_for(lambda: hosts.alive() == HOSTS, seconds=100, step=2,
+                    what="the host that answers again")
+    made.down()
+    assert hosts.is_clean() == {}
+
+
+def test_a_killed_up_is_run_again(hosts, cluster):
+    """At two random moments; no host is lost and none is used twice."""
+    made = cluster(hosts.config())
+    dice = random.Random(time.time_ns())
+    for _ in range(2):
+        wait = dice.uniform(0.5, 8)
+        print(f"killed after {wait:.2f} s")
+        child = made.start("up", "-y")
+        time.sleep(wait)
+        made.laptop.stop(child)
+    made.up()
+    assert hosts.raylets() == [1, 1, 1]
     made.down()
     assert hosts.is_clean() == {}
     assert made.laptop.leftovers() == []

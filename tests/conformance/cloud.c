@@ -45,6 +45,11 @@ static void add_places(struct param *settings, const struct options *options, st
     }
 }
 
+bool cloud_is_own(const struct options *options)
+{
+    return str_is(str_from(options->cloud), "local");
+}
+
 void cloud_open(struct cloud *cloud, const struct options *options)
 {
     static int standard_error = STDERR_FILENO;
@@ -55,7 +60,7 @@ void cloud_open(struct cloud *cloud, const struct options *options)
         !http_open(cloud->loop, &(struct http_limits){0}, &cloud->http, &err)) {
         panic("%s", err.text);
     }
-    cloud->children = child_pool_new(cloud->loop, 2);
+    cloud->children = child_pool_new(cloud->loop, cloud_is_own(options) ? 4 : 2);
     cloud->redact = redact_new();
     cloud->log = (struct log){.clock = &clock_of_machine,
                               .redact = cloud->redact,
@@ -66,6 +71,9 @@ void cloud_open(struct cloud *cloud, const struct options *options)
     param_add_text(settings, "type", str_from(options->cloud), &cloud->arena);
     param_add_text(settings, "region", STR("us-west-2"), &cloud->arena);
     add_places(settings, options, &cloud->arena);
+    if (cloud_is_own(options)) {
+        own_hosts_add(settings, &cloud->arena);
+    }
     cloud->cluster.name = str_from(options->cluster);
     cloud->cluster.provider = settings;
     cloud->cluster.auth = param_new_map(&cloud->arena);
@@ -85,6 +93,9 @@ struct provider *cloud_provider(struct cloud *cloud, const struct options *optio
     struct aws_client *client;
     struct provider *provider;
     struct err err;
+    if (cloud_is_own(options)) {
+        return own_hosts_provider(cloud, options);
+    }
     if (!str_is(str_from(options->cloud), "aws")) {
         panic("no cloud called %s", options->cloud);
     }

@@ -35,6 +35,12 @@ static bool rule(struct trial *trial, const char *name, bool holds, const struct
     return holds;
 }
 
+/* A rule that this provider cannot keep, and why. */
+static void without(const char *name, const char *why)
+{
+    printf("none %s: %s\n", name, why);
+}
+
 static bool is_done(const struct told *told)
 {
     return told->outcome == OUTCOME_DONE;
@@ -295,6 +301,7 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
 {
     struct cloud *cloud = &trial->cloud;
     char name[100];
+    bool is_own = cloud_is_own(trial->options);
     uint64_t launch = next_launch(trial);
     struct str call = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count, trial->uid,
                                  launch);
@@ -306,7 +313,8 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
     bool fits = is_done(&made) && made.count == (size_t)count && no_twins(&made);
     for (size_t i = 0; i < made.count && fits; i++) {
         fits = is_live(&made.machines[i]) && bears_tags(trial, &made.machines[i], launch) &&
-               str_is(made.machines[i].zone, zone) && made.machines[i].market == market &&
+               (is_own ||
+                (str_is(made.machines[i].zone, zone) && made.machines[i].market == market)) &&
                str_eq(made.machines[i].token, launch_token(trial->uid, launch, &cloud->arena));
     }
     snprintf(name, sizeof(name), "%s: as many as asked for, tagged, where asked for", what);
@@ -347,6 +355,7 @@ static void try_partial(struct trial *trial)
     struct told made = do_launch(cloud, trial->one, call);
     rule(trial, "of a kind that is scarce come as many as there are",
          is_done(&made) && made.count > 0 && made.count < LARGE, &made);
+    struct told all = made;
     struct told again = do_launch(cloud, trial->one, call);
     rule(trial, "and no more when it is asked again",
          is_done(&again) && same_machines(&made, &again), &again);
@@ -354,6 +363,10 @@ static void try_partial(struct trial *trial)
                       next_launch(trial));
     made = do_launch(cloud, trial->one, call);
     rule(trial, "when there are none it is said", made.outcome == OUTCOME_CAPACITY, &made);
+    if (cloud_is_own(trial->options)) { /* the hosts are needed again */
+        made = do_change(cloud, trial->one, "terminate", ids_of(trial, &all), all.count);
+        rule(trial, "hosts are freed", is_done(&made), &made);
+    }
 }
 
 static void try_ending(struct trial *trial)
@@ -406,6 +419,12 @@ static void try_stopping(struct trial *trial, struct str id)
     struct cloud *cloud = &trial->cloud;
     rule(trial, "a machine runs", wait_state(trial, id, MACHINE_RUNNING), NULL);
     struct told told = do_change(cloud, trial->one, "stop", &id, 1);
+    if (cloud_is_own(trial->options)) {
+        rule(trial, "own machines are not stopped", told.outcome == OUTCOME_INVALID, &told);
+        without("a machine stops and starts", "own machines keep running");
+        without("zones and spot instances", "own machines have neither");
+        return;
+    }
     rule(trial, "it stops", is_done(&told) && wait_state(trial, id, MACHINE_STOPPED), &told);
     told = do_change(cloud, trial->one, "start", &id, 1);
     rule(trial, "it starts again", is_done(&told) && wait_state(trial, id, MACHINE_RUNNING), &told);
@@ -414,12 +433,13 @@ static void try_stopping(struct trial *trial, struct str id)
 static void try_foreign(struct trial *trial)
 {
     struct str id = str_from(trial->options->foreign);
-    static const char *const verbs[] = {"tag", "stop", "terminate"};
+    static const char *const verbs[] = {"tag", "terminate", "stop"};
     char name[100];
     if (id.len == 0) {
         return;
     }
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+    size_t count = ARRAY_LEN(verbs) - cloud_is_own(trial->options);
+    for (size_t i = 0; i < count; i++) {
         struct told told = do_change(&trial->cloud, trial->one, verbs[i], &id, 1);
         snprintf(name, sizeof(name), "%s does not touch a machine of somebody else", verbs[i]);
         rule(trial, name, told.outcome == OUTCOME_NOT_FOUND, &told);

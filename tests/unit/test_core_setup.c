@@ -157,7 +157,8 @@ static void machines_of_ones_own_need_resources(void **state)
     struct err err = {0};
     (void)state;
     const struct config *config = config_of(f, RACK);
-    assert_false(core_setup_make(&f->arena, config, NULL, &f->diags, &setup, &err));
+    const struct workload_file workload = {0}; /* a simulation cannot ask the machines */
+    assert_false(core_setup_make(&f->arena, config, &workload, &f->diags, &setup, &err));
     assert_like(str_from(err.text),
                 "*does not say what resources its nodes have*\n*node_resources: {local.*");
     const struct core_setup *good = made(
@@ -166,6 +167,27 @@ static void machines_of_ones_own_need_resources(void **state)
     assert_int_equal(good->facts[0].price, PRICE_UNKNOWN);
     assert_str(good->facts[0].machine, "");
     assert_int_equal(good->settings.max_workers, 2);
+}
+
+/* Until a preflight has asked them, a machine counts as one CPU. */
+static void machines_of_ones_own_say_what_they_have(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct core_setup setup;
+    struct err err = {0};
+    (void)state;
+    const struct config *config = config_of(f, RACK);
+    assert_true(core_setup_make(&f->arena, config, NULL, &f->diags, &setup, &err));
+    assert_int_equal(setup.settings.types[0].capacity_count, 1);
+    assert_int_equal(setup.settings.types[0].capacities[0].total, RESOURCE_UNIT);
+    assert_true(setup.settings.min_excludes_head);
+    assert_int_equal(setup.settings.times.horizon, 0);
+    core_setup_place(&f->arena, config, STR("\tlocal.cluster.node\tCPU 8 memory 900 GPU 2\n"),
+                     &setup);
+    assert_int_equal(setup.settings.types[0].capacity_count, 3);
+    assert_int_equal(setup.settings.types[0].capacities[0].total, 8 * RESOURCE_UNIT);
+    assert_int_equal(setup.settings.types[0].capacities[2].total, 2 * RESOURCE_UNIT);
+    assert_int_equal(setup.settings.types[0].min_nodes, 2);
 }
 
 static void names_that_fit_nothing_are_warned_of(void **state)
@@ -279,6 +301,7 @@ int main(void)
         cmocka_unit_test(limits_that_are_written_count),
         cmocka_unit_test(other_providers),
         cmocka_unit_test(machines_of_ones_own_need_resources),
+        cmocka_unit_test(machines_of_ones_own_say_what_they_have),
         cmocka_unit_test(names_that_fit_nothing_are_warned_of),
         cmocka_unit_test(a_test_turns_the_times),
         cmocka_unit_test(a_test_shortens_the_retention),

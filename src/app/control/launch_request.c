@@ -4,7 +4,6 @@
 #include "app/contact.h"
 #include "app/idle_stop.h"
 #include "app/local_host.h"
-#include "app/own_hosts.h"
 #include "config/hash.h"
 #include "provider/launch_token.h"
 #include "remote/first_boot.h"
@@ -128,7 +127,7 @@ bool launch_request_make(const struct launch_spec *spec, struct provider *provid
         return err_set(err, ERR_INTERNAL,
                        "cannot launch a node type that is not in the cluster file");
     }
-    bool boots = !own_hosts_are_in(spec->config); /* own machines have booted long ago */
+    bool boots = !config_is_local(spec->config); /* own machines have booted long ago */
     if ((boots && !add_user_data(spec, arena, &request, err)) ||
         !launch_request_add_tags(spec, arena, &request, err) ||
         !provider->ops->draft(provider, &request, arena, ret_call, err)) {

@@ -68,7 +68,9 @@ static void on_prepare(void *context, const struct provider_answer *answer,
     require(controller->preparing == PREPARING_REST, "resources were being prepared");
     if (answer->outcome != OUTCOME_DONE) {
         prepare_failed(controller, answer,
-                       "cannot prepare the key pair, security group and IAM role");
+                       config_is_local(controller->setup.config)
+                           ? "cannot prepare the hosts"
+                           : "cannot prepare the key pair, security group and IAM role");
         return;
     }
     controller->preparing = PREPARING_DONE;

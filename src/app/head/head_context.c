@@ -1,7 +1,6 @@
 /* head_context.c: loads the handover and the configuration. */
 #include "app/head/head_context.h"
 
-#include "app/own_hosts.h"
 #include "app/program.h"
 #include "app/setup/setup_plan.h"
 #include "app/setup/start_command.h"
@@ -166,7 +165,7 @@ size_t head_context_min_workers(const struct head_context *head)
     const struct config *config = head->config;
     int64_t wanted = 0;
     for (size_t i = 0; i < config->node_type_count; i++) {
-        bool counts = !config->node_types[i].is_head || own_hosts_are_in(config);
+        bool counts = !config->node_types[i].is_head || config_is_local(config);
         wanted += counts ? config->node_types[i].min_workers : 0;
     }
     wanted = wanted < config->max_workers ? wanted : config->max_workers;

@@ -8,8 +8,6 @@
  */
 #include "app/head/service_retention.h"
 
-#include "app/own_hosts.h"
-
 #include "app/head/node_reason.h"
 #include "io/xalloc.h"
 
@@ -69,7 +67,7 @@ static void remove_files(struct sweep *sweep, const struct gone *gone)
     struct managed_node managed_node = {.instance = gone->instance};
     struct str name = node_reason_name(&managed_node, &sweep->arena);
     unlink(arena_printf(&sweep->arena, "%s/log/%.*s", head->folder, STR_ARG(name)).ptr);
-    if (!own_hosts_are_in(head->config)) { /* an own machine may be used again */
+    if (!config_is_local(head->config)) { /* an own machine may be used again */
         unlink(cluster_state_known_hosts(&head->state, gone->id, &sweep->arena));
     }
     worker_records_remove(sweep->task->workers, gone->instance);

@@ -11,7 +11,6 @@
 #include "app/core_times.h"
 #include "app/launch/down_internal.h"
 #include "app/launch/stop_running_up.h"
-#include "app/own_hosts.h"
 #include "io/file.h"
 
 #include <string.h>
@@ -267,7 +266,7 @@ bool down_run(struct down *down, struct err *err)
     struct cluster_session *launch = &down->launch;
     struct core_times times;
     core_times_make(&times, PLAN_NO_LIMIT);
-    if (own_hosts_are_in(launch->config)) {
+    if (config_is_local(launch->config)) {
         core_times_list_at_once(&times);
     }
     down->rules = (struct ending_rules){.keeps_stopped = launch->setup->keeps_stopped,

@@ -4,7 +4,6 @@
 #include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
 #include "app/local_host.h"
-#include "app/own_hosts.h"
 #include "app/paths.h"
 #include "app/setup/start_command.h"
 #include "base/encode.h"
@@ -96,8 +95,8 @@ static bool write_handover(const struct head_spec *spec, const struct head_wante
 static size_t own_workers(const struct cluster_session *launch)
 {
     const struct value *workers = value_get_c(launch->config->provider, "worker_ips");
-    return own_hosts_are_in(launch->config) && value_is(workers, VALUE_LIST) ? workers->list.count
-                                                                             : 0;
+    return config_is_local(launch->config) && value_is(workers, VALUE_LIST) ? workers->list.count
+                                                                            : 0;
 }
 
 /* Reads the cluster's own key. A key that the user names in the file never leaves this machine. */

@@ -2,7 +2,6 @@
 #include "app/launch/head_setup.h"
 
 #include "app/node_log.h"
-#include "app/own_hosts.h"
 #include "app/payload.h"
 #include "app/setup/container.h"
 #include "app/setup/node_copy.h"
@@ -217,7 +216,7 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
         .children = input->session->children,
         .place = input->place,
         .contact_ms = setup_contact_ms(),
-        .keeps_host_key = own_hosts_are_in(input->config),
+        .keeps_host_key = config_is_local(input->config),
         .hooks = {setup, find_payload, head_setup_on_waiting, head_setup_on_hello,
                   head_setup_on_rotated, head_setup_on_event, head_setup_on_done},
     });

@@ -2,7 +2,6 @@
 #include "app/control/launch_request.h"
 #include "app/handover/handover.h"
 #include "app/launch/up_internal.h"
-#include "app/own_hosts.h"
 #include "io/failpoint.h"
 #include "provider/launch_token.h"
 
@@ -161,7 +160,7 @@ static void up_head_connect_head(struct up *up)
         return;
     }
     bool is_pinned = launch_head_place(launch, up->head_id, up->head_address, &place);
-    if (!is_pinned && !own_hosts_are_in(launch->config) &&
+    if (!is_pinned && !config_is_local(launch->config) &&
         !cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
         up_fail(up, &err);
         return;

@@ -91,7 +91,7 @@ static const char stopping[] =
     "}\n"
     "end_service() {\n"
     "    s=; [ \"$(id -u)\" = 0 ] || s='sudo -n'\n"
-    "    : >\"$HOME/.shoal/cluster/stood-down\"\n"
+    "    touch \"$HOME/.shoal/cluster/stood-down\"\n"
     "    for p in $(mine autoscaler); do\n"
     "        u=$(sed -n 's,.*/\\(shoal-[0-9a-f]*\\.service\\)$,\\1,p' /proc/$p/cgroup)\n"
     "        [ -z \"$u\" ] || { $s systemctl --quiet disable --now \"$u\" &&\n"

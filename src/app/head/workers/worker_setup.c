@@ -2,7 +2,6 @@
 #include "app/head/workers/worker_setup.h"
 
 #include "app/head/workers/worker_setup_internal.h"
-#include "app/own_hosts.h"
 #include "app/setup/setup_failure.h"
 #include "io/clock.h"
 #include "io/xalloc.h"
@@ -405,7 +404,7 @@ static void open_session(struct worker *worker)
         .children = setup->children,
         .place = worker->place,
         .contact_ms = setup_contact_ms(),
-        .keeps_host_key = own_hosts_are_in(setup->config),
+        .keeps_host_key = config_is_local(setup->config),
         .hooks = {worker, worker_setup_on_payload, worker_setup_on_waiting, worker_setup_on_hello,
                   worker_setup_on_rotated, worker_setup_on_event, worker_setup_on_done},
     });
@@ -439,7 +438,7 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     /* A worker that was set up before has generated its own host key, which is already pinned. Own
      * machines were pinned by `up`. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
-        !own_hosts_are_in(setups->setup.config) &&
+        !config_is_local(setups->setup.config) &&
         !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
         fail_with(worker, "storing its host key", &err);
         return;

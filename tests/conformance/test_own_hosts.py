@@ -1,0 +1,146 @@
+"""The provider of own machines, held to the same rules. Each host is a folder with a shell of its
+own; what `conform` says is compared with the records in these folders.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD", HERE.parent.parent / "build"))
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFRlc3RUZXN0VGVzdFRlc3RUZXN0VGVzdFRlc3RUZXN0 me\n"
+
+
+def missing():
+    probe = ["unshare", "-rpf", "--mount-proc", "sh", "-c", "command -v flock"]
+    return subprocess.run(probe, capture_output=True, check=False).returncode != 0
+
+
+pytestmark = pytest.mark.skipif(missing(), reason="no namespaces or no flock here")
+
+
+class Hosts:
+    def __init__(self, folder, cluster="conform"):
+        self.folder, self.cluster = folder, cluster
+        (folder / "key.pub").write_text(KEY, encoding="ascii")
+
+    def start(self, verb, *more, cluster=None):
+        words = ["--cloud", "local", "--cluster", cluster or self.cluster, "--image", self.folder,
+                 "--key", self.folder / "key.pub", "--zone", "a", "--zone", "b", *more]
+        return subprocess.Popen([BUILD / "tests" / "conformance" / "conform", verb,
+                                 *map(str, words)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def run(self, verb, *more, seconds=200, **fields):
+        child = self.start(verb, *more, **fields)
+        out, err = child.communicate(timeout=seconds)
+        return child.returncode, out, err
+
+    def records(self):
+        """{host: record}."""
+        found = {}
+        for path in self.folder.glob("h*/host/record"):
+            found[path.parts[-3]] = json.loads(path.read_text(encoding="utf-8").split("\n")[1])
+        return found
+
+    def keys(self):
+        return [path for path in self.folder.glob("h*/.ssh/authorized_keys")
+                if "shoal-" in path.read_text(encoding="ascii")]
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    return Hosts(tmp_path)
+
+
+def test_rules(hosts):
+    status, out, err = hosts.run("rules", "--foreign", "h99@1.1")
+    assert status == 0, out + err
+    print("\n".join(line for line in out.splitlines() if line.startswith("none ")))
+    assert hosts.records() == {} and hosts.keys() == []
+
+
+def test_many_take_at_once(hosts):
+    """Each time exactly one, and epochs grow."""
+    last = 0
+    for _ in range(3):
+        children = [hosts.start("take", "--holder", f"h{n}", "--count", 600000) for n in range(4)]
+        said = [child.communicate(timeout=60)[0] for child in children]
+        won = [out for out, child in zip(said, children) if child.returncode == 0]
+        assert len(won) == 1, said
+        epoch = int(won[0].split()[1])
+        assert epoch > last
+        last = epoch
+        assert hosts.run("uid")[0] == 0
+
+
+def test_a_lease_ends_by_itself(hosts):
+    assert hosts.run("take", "--holder", "gone", "--count", 1000)[0] == 0
+    status, out, _ = hosts.run("take", "--holder", "next", "--count", 60000)
+    assert status != 0 and "held by gone" in out, out
+    time.sleep(12)
+    status, out, _ = hosts.run("take", "--holder", "next", "--count", 60000)
+    assert status == 0 and out.startswith("epoch 2 holder next"), out
+
+
+def test_another_cluster_is_refused(hosts):
+    """It hears whose host it is, and changes nothing."""
+    assert hosts.run("prepare")[0] == 0
+    before = hosts.records()
+    status, out, _ = hosts.run("prepare", cluster="other")
+    assert status == 1 and "h0 is used by cluster conform" in out and "shoal down" in out, out
+    assert hosts.records() == before
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    assert hosts.records() == {} and hosts.keys() == []
+
+
+def test_launches_with_kills(hosts):
+    """Killed at random: every record on a host is that of a node that the head knows."""
+    dice = random.Random(3)
+    words = ("--journal", hosts.folder / "journal", "--count", 20)
+    for seed in range(4):
+        child = hosts.start("launches", *words, "--seed", seed)
+        time.sleep(dice.uniform(0.2, 2.5))
+        child.kill()
+        child.communicate()
+    status, out, err = hosts.run("launches", *words, "--seed", 99)
+    assert status == 0, out + err
+    records = hosts.records()
+    head = records.pop("h0")
+    nodes = {node["host"]: node for node in head["nodes"] if node["state"] != "gone"}
+    ours = {host: record["id"] for host, record in records.items()}
+    assert ours == {host: node["id"] for host, node in nodes.items() if host != "h0"}
+    assert all(record["uid"] == head["uid"] for record in records.values())
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    assert hosts.records() == {}
+
+
+def test_a_record_that_is_lost_is_made_again(hosts):
+    """The head's folder was deleted: the uid is that of the workers, and so are the nodes."""
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
+    assert status == 0, out + err
+    uid = json.loads(out)["uid"]
+    shutil.rmtree(hosts.folder / "h0" / "host")
+    status, out, err = hosts.run("remove")
+    assert status == 0 and f"uid {uid}" in out, out + err
+    assert hosts.records() == {}
+
+
+def test_a_host_that_does_not_answer(hosts):
+    """It is not used, and its neighbours are."""
+    for number in (1, 2):
+        (hosts.folder / f"h{number}").mkdir()
+        (hosts.folder / f"h{number}" / "down").touch()
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 4)
+    assert status == 0, out + err
+    head = hosts.records()["h0"]
+    assert "does not answer ssh" in head["unused"]["h1"]["why"]
+    assert {"h1", "h2"}.isdisjoint(node["host"] for node in head["nodes"])
