@@ -158,3 +158,39 @@ def test_without_a_head_the_last_failure_of_up_is_said(shoal, file, home, verb):
         done.stderr
     kept.write_text("damaged", encoding="ascii")
     assert "last-failure does not start with a time" in shoal(verb, file, env=env).stderr
+
+
+OWN = """cluster_name: rack
+provider: {type: local, %s}
+auth: {ssh_user: nobody}
+%s"""
+HERE = "head_ip: 127.0.0.1, worker_ips: [127.0.0.2]"
+
+
+def test_a_coordinator_is_not_supported(shoal, write):
+    write("x.yaml", OWN % ("coordinator_address: 192.0.2.1:8000", "max_workers: 2\n"))
+    done = shoal("validate", "x.yaml")
+    assert done.returncode == 0 and "coordinator server" in done.stdout + done.stderr
+    done = shoal("up", "-y", "x.yaml")
+    assert done.returncode == 1 and "(coordinator_address) is not supported" in done.stderr
+
+
+def test_own_machines_that_do_not_answer(shoal, write, home):
+    """Nothing listens on port 1 of this machine; `check` and `up` name the machine."""
+    write("x.yaml", OWN % (HERE, "metadata: {shoal: {idle_stop: 5}}\n"))
+    env = {"XDG_STATE_HOME": str(home / "state")}
+    (home / ".ssh").mkdir(exist_ok=True)
+    done = shoal("check", "x.yaml", env=env)
+    assert done.returncode == 1 and "the head 127.0.0.1 does not answer ssh" in done.stdout
+    assert "idle_stop has no effect" in done.stdout
+    done = shoal("up", "-y", "x.yaml", env=env)
+    assert done.returncode == 1 and "nothing was created" in done.stderr, done.stderr
+    assert not list((home / "state").rglob("journal.db"))
+    done = shoal("policy", "x.yaml")
+    assert done.returncode == 1 and "supports aws only, not local" in done.stderr
+
+
+def test_an_address_is_in_the_file_once(shoal, write):
+    write("x.yaml", OWN % ("head_ip: 127.0.0.1, worker_ips: [127.0.0.1]", ""))
+    done = shoal("up", "-y", "x.yaml")
+    assert done.returncode == 1 and "each address may be in the file once" in done.stderr

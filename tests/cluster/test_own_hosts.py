@@ -14,6 +14,13 @@ import programs
 import pytest
 
 FOLDER = "/var/tmp/shoal-host"
+# A placement on three different nodes.
+GROW = """
+import ray
+ray.init(address="auto", logging_level="ERROR")
+group = ray.util.placement_group([{"CPU": 1}] * 3, strategy="STRICT_SPREAD")
+ray.get(group.ready(), timeout=80)
+"""
 HOSTS = 3
 
 
@@ -105,6 +112,7 @@ def test_up_and_down(hosts, cluster):
     assert made.laptop.leftovers() == []
 
 
+@pytest.mark.long(seconds=300)
 def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_path):
     """The cluster starts without the host, says why, and takes it when it answers. A second cluster
     that wants the same hosts is refused.
@@ -133,6 +141,7 @@ def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_pa
     assert hosts.is_clean() == {}
 
 
+@pytest.mark.long(seconds=300)
 def test_a_killed_up_is_run_again(hosts, cluster):
     """At two random moments; no host is lost and none is used twice."""
     made = cluster(hosts.config())
@@ -148,3 +157,21 @@ def test_a_killed_up_is_run_again(hosts, cluster):
     made.down()
     assert hosts.is_clean() == {}
     assert made.laptop.leftovers() == []
+
+
+@pytest.mark.long(seconds=300)
+def test_scaling_between_free_hosts(hosts, cluster):
+    """A host is taken when Ray needs it, and freed when it is idle."""
+    driver.in_machine(hosts.ids[0], "sh", "-c",
+                      f"echo 'export SHOAL_TEST_TIMES={files.TIMES}' >/etc/profile.d/shoal-test.sh",
+                      user="root")
+    made = cluster(hosts.config(min_workers=0, idle_timeout_minutes=0.05))
+    made.up()
+    assert hosts.raylets() == [1, 0, 0] and hosts.record(1) is None
+    made.laptop.file("grow.py", GROW)
+    made("submit", made.laptop.here / "grow.py", seconds=90)
+    driver.wait_for(lambda: hosts.raylets() == [1, 0, 0] and not (hosts.record(1) or
+                                                                  hosts.record(2)),
+                    seconds=60, step=1, what="the end of idle nodes")
+    made.down()
+    assert hosts.is_clean() == {}

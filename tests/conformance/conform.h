@@ -47,7 +47,7 @@ struct cloud {
 void cloud_open(struct cloud *cloud, const struct options *options);
 void cloud_close(struct cloud *cloud);
 
-/* Own machines (own_hosts.c): no zones, no spot market, no stopping, and a fixed number of hosts. */
+/* Own machines (own_hosts.c): no zones, no spot market, no stopping, a fixed number of hosts. */
 bool cloud_is_own(const struct options *options);
 void own_hosts_add(struct param *settings, struct arena *arena);
 struct provider *own_hosts_provider(struct cloud *cloud, const struct options *options);

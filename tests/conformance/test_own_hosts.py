@@ -90,7 +90,7 @@ def test_a_lease_ends_by_itself(hosts):
 
 
 def test_another_cluster_is_refused(hosts):
-    """It hears whose host it is, and changes nothing."""
+    """The message names the cluster that uses the host, and nothing is changed."""
     assert hosts.run("prepare")[0] == 0
     before = hosts.records()
     status, out, _ = hosts.run("prepare", cluster="other")

@@ -80,7 +80,8 @@ class Machine:
         for name in ("checks", "log"):
             (self.root / name).write_text("")
         env = {"PATH": self.path or f"{self.programs}:{os.environ['PATH']}",
-               "SHOAL_CONTACT_ROOT": str(self.root)}
+               "SHOAL_CONTACT_ROOT": str(self.root),
+               "SHOAL_HOST_FOLDER": str(self.root / "run/shoal")}
         (self.root / "run/shoal").mkdir(exist_ok=True)
         (self.root / "run/shoal/contact").touch()
         words = [shutil.which(self.shell[0]), *self.shell[1:], "-c",
@@ -104,6 +105,18 @@ def test_without_contact_it_shuts_down(machine):
     assert said == ("shoal: no contact with the cluster for 3 checks of 15 s: "
                     "this worker shuts down\n")
     assert machine.done.stderr == ""
+
+
+def test_an_own_machine_stops_ray_and_keeps_running(machine):
+    """What stops Ray there is the script `lost`, which the provider has left."""
+    lost = machine.root / "run/shoal/lost"
+    lost.parent.mkdir()
+    lost.write_text(f"echo lost >>{machine.root}/log\n")
+    machine.at(2, "echo 1 >>@/run/shoal/contact")
+    assert machine.run("host") == (5, ["lost"])
+    machine.at(4, "rm -r @/run/shoal")  # the cluster has freed the host
+    (machine.root / "proc/77/comm").write_text("raylet\n")
+    assert machine.run("host") == (4, [])
 
 
 def test_a_raylet_is_contact(machine):

@@ -163,7 +163,8 @@ static void finish_end(void *context)
     struct activity *activity = context;
     LOG(activity->head, INFO, "the workers are terminated; shutting this machine down");
     ctl_server_answer(activity->head->ctl_server, CTL_REQUEST_TERMINATE, NULL);
-    finish(activity, SERVICE_ENDS);
+    /* An own machine is never shut down. */
+    finish(activity, config_is_local(activity->head->config) ? SERVICE_STANDS_DOWN : SERVICE_ENDS);
 }
 
 static void on_ended(void *context, const struct provider_answer *answer)

@@ -87,7 +87,8 @@ static void service_idle_inspect(void *context)
 
 void idle_watch_open(struct idle_watch *watch)
 {
-    watch->idle_stop.after_ms = idle_stop_after(watch->head->config->shoal);
+    bool stops = !config_is_local(watch->head->config); /* an own machine keeps running */
+    watch->idle_stop.after_ms = stops ? idle_stop_after(watch->head->config->shoal) : 0;
     watch->timer = loop_timer_new(watch->head->session.loop, service_idle_inspect, watch);
     loop_timer_start(watch->timer, FIRST_MS);
 }

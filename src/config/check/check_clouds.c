@@ -14,6 +14,26 @@ static void check_clouds_need(const struct check *check, const char *key, const 
     diag_mark_missing(diag, value_get_c(check->tree, "provider"), str_from(key));
 }
 
+/* Own machines are never stopped or shut down. */
+static void check_own_machines(const struct check *check)
+{
+    static const char *const paths[] = {"metadata.shoal.idle_stop", "provider.cache_stopped_nodes"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        const struct value *value = value_path(check->tree, paths[i]);
+        if (value_is_true(value) && check_is_written(value)) {
+            diag_warn(check->diags, "local", value->place,
+                      "%s has no effect with provider.type local: own machines keep running",
+                      paths[i]);
+        }
+    }
+    const struct value *address = value_path(check->tree, "provider.coordinator_address");
+    if (address && check_is_written(address)) {
+        struct diag *diag = diag_warn(check->diags, "local", address->place,
+                                      "shoal up does not support Ray's coordinator server");
+        diag_hint(check->diags, diag, "set provider.head_ip and provider.worker_ips instead");
+    }
+}
+
 void check_clouds(const struct check *check)
 {
     struct str type = value_text(value_path(check->tree, "provider.type"));
@@ -26,5 +46,7 @@ void check_clouds(const struct check *check)
     } else if (str_is(type, "azure")) {
         check_clouds_need(check, "location", "westus2");
         check_clouds_need(check, "resource_group", "ray-cluster");
+    } else if (str_is(type, "local")) {
+        check_own_machines(check);
     }
 }
