@@ -135,6 +135,7 @@ def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_pa
         assert done.status != 0 and "is used by cluster own" in done.out + done.err, str(done)
         assert "shoal down" in done.out + done.err
     assert hosts.record(2) is None or hosts.record(2)["cluster"] == "own"
+    made.up()  # the host has not received the cluster's key yet
     driver.wait_for(lambda: hosts.alive() == HOSTS, seconds=100, step=2,
                     what="the host that answers again")
     made.down()

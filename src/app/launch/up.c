@@ -236,6 +236,22 @@ static void up_list(struct up *up)
     up->launch.provider->ops->list(up->launch.provider, up_on_listed, up);
 }
 
+/* Hosts that were added to the file, or did not answer last time, need the cluster's key. */
+static void up_on_hosts_prepared(void *context, const struct provider_answer *answer,
+                                 const struct provider_resource *things, size_t count)
+{
+    struct up *up = context;
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    for (size_t i = 0; i < count; i++) {
+        hooks->thing(hooks->context, &things[i], str_is(things[i].note, "new"));
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        up_fail(up, &answer->err);
+        return;
+    }
+    up_list(up);
+}
+
 /* Another process holds the lease. If it is the head's service, send it the new configuration;
  * otherwise fail. */
 static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
@@ -257,7 +273,12 @@ static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
         show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
-        up_list(up);
+        if (config_is_local(up->launch.config)) {
+            up->launch.provider->ops->prepare(up->launch.provider, up->launch.state.public_key,
+                                              up_on_hosts_prepared, up);
+        } else {
+            up_list(up);
+        }
         return;
     }
     if (lease) {

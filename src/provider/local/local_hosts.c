@@ -219,17 +219,20 @@ static struct provider_resource *local_hosts_add_thing(struct local_operation *o
 static void prepare_key(struct local_call *call, struct buf *script)
 {
     const struct local_operation *operation = call->operation;
-    host_script_authorize(script, operation->text, operation->provider->uid);
+    struct str uid = operation->provider->uid;
+    host_script_authorize(script, operation->text,
+                          uid.len > 0 ? uid : host_record_text(operation->head, "uid"));
 }
 
-/* The hosts that have the key, so that it is known where to remove it. */
+/* The hosts that have the key, so that it is known where to remove it. It needs no lease: `up` also
+ * adds hosts to a cluster whose service has the lease. */
 static enum local_edit edit_keys(struct local_call *call)
 {
     struct local_operation *operation = call->operation;
     const struct local_provider *provider = operation->provider;
-    if (!local_owns(provider, call->record) || !local_has_lease(provider)) {
+    if (!local_owns(provider, call->record)) {
         call->outcome = OUTCOME_NO_LEASE;
-        err_set(&call->err, ERR_EXISTS, "this process does not hold the cluster's lease");
+        err_set(&call->err, ERR_EXISTS, "the head has no record of this cluster");
         return EDIT_LEAVE;
     }
     json_t *keys = json_object_get(call->record, "keys");
@@ -242,6 +245,22 @@ static enum local_edit edit_keys(struct local_call *call)
                             json_true());
     }
     return EDIT_WRITE;
+}
+
+/* A host that answers need not wait until it is tried again. */
+static enum local_edit edit_answering(struct local_call *call)
+{
+    const struct local_operation *operation = call->operation;
+    bool is_changed = false;
+    for (size_t i = 0; i < operation->thing_count; i++) {
+        struct str host = operation->things[i].id;
+        const json_t *unused = host_record_unused(call->record, host);
+        if (unused && !json_is_true(json_object_get(unused, "unclean"))) {
+            host_record_set_used(call->record, host);
+            is_changed = true;
+        }
+    }
+    return is_changed && local_owns(operation->provider, call->record) ? EDIT_WRITE : EDIT_LEAVE;
 }
 
 static void on_authorized(struct local_operation *operation)
@@ -257,7 +276,11 @@ static void on_authorized(struct local_operation *operation)
                 ->note = call->reply.was_changed ? STR("new") : STR("");
         }
     }
-    answer_resources(operation);
+    if (operation->answer.outcome != OUTCOME_DONE) {
+        answer_resources(operation);
+        return;
+    }
+    local_edit_head(operation, edit_answering, answer_resources);
 }
 
 static void on_keys_noted(struct local_operation *operation)
