@@ -150,7 +150,9 @@ int target_connect_again(struct target *target)
 
 void target_announce(const struct target *target)
 {
-    cloud_announce(&target->cli, &target->session);
+    if (!config_is_local(target->config)) {
+        cloud_announce(&target->cli, &target->session);
+    }
 }
 
 int target_connect(struct target *target)

@@ -260,7 +260,9 @@ static bool verb_check_request(struct verb_check_state *check, struct err *err)
 {
     struct provider *provider;
     struct str profile = str_from(check->given->profile);
-    cloud_announce(check->cli, &check->session);
+    if (!config_is_local(check->input.config)) {
+        cloud_announce(check->cli, &check->session);
+    }
     if (!cloud_provider_open(&check->session, check->input.config, profile, check->cli->arena,
                              &provider, err)) {
         return false;

@@ -112,7 +112,7 @@ def test_up_and_down(hosts, cluster):
     assert made.laptop.leftovers() == []
 
 
-@pytest.mark.long(seconds=300)
+@pytest.mark.long(seconds=420)
 def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_path):
     """The cluster starts without the host, says why, and takes it when it answers. A second cluster
     that wants the same hosts is refused.
@@ -135,8 +135,8 @@ def test_a_host_that_does_not_answer_and_a_second_cluster(hosts, cluster, tmp_pa
         assert done.status != 0 and "is used by cluster own" in done.out + done.err, str(done)
         assert "shoal down" in done.out + done.err
     assert hosts.record(2) is None or hosts.record(2)["cluster"] == "own"
-    made.up()  # the host has not received the cluster's key yet
-    driver.wait_for(lambda: hosts.alive() == HOSTS, seconds=100, step=2,
+    made.run("up", "-y")  # brings the key of the cluster to the host, which is tried again soon
+    driver.wait_for(lambda: hosts.alive() == HOSTS, seconds=150, step=2,
                     what="the host that answers again")
     made.down()
     assert hosts.is_clean() == {}
