@@ -8,6 +8,9 @@ enum {
     SETTLE_LEAST_MS = 10 * 1000,
     /* After a start, and after Ray has restarted: a GCS detects dead nodes within 15 s. */
     QUIET_MS = 20 * 1000,
+    /* Own machines: asking again costs nothing, and each host has its own pause. */
+    COOL_FIRST_MS = 10 * 1000,
+    COOL_MOST_MS = 30 * 1000,
 };
 
 static int64_t settle_time(int64_t usual, int64_t idle_timeout_ms)
@@ -20,6 +23,8 @@ void core_times_list_at_once(struct core_times *times)
 {
     times->horizon = 0;
     times->call_timeout = 0;
+    times->cool_first = COOL_FIRST_MS;
+    times->cool_most = COOL_MOST_MS;
 }
 
 void core_times_make(struct core_times *times, int64_t idle_timeout_ms)

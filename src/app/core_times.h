@@ -12,5 +12,6 @@
 
 void core_times_make(struct core_times *times, int64_t idle_timeout_ms);
 
-/* For a cloud that lists every instance at once: nothing waits for instances that appear late. */
+/* For own machines, which are all listed at once: nothing waits for instances that appear late, and
+ * a host that answers again is soon used. */
 void core_times_list_at_once(struct core_times *times);

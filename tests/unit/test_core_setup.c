@@ -182,6 +182,7 @@ static void machines_of_ones_own_say_what_they_have(void **state)
     assert_int_equal(setup.settings.types[0].capacities[0].total, RESOURCE_UNIT);
     assert_true(setup.settings.min_excludes_head);
     assert_int_equal(setup.settings.times.horizon, 0);
+    assert_int_equal(setup.settings.times.cool_most, 30 * 1000);
     core_setup_place(&f->arena, config, STR("\tlocal.cluster.node\tCPU 8 memory 900 GPU 2\n"),
                      &setup);
     assert_int_equal(setup.settings.types[0].capacity_count, 3);
