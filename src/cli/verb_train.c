@@ -183,8 +183,8 @@ static void print_live(void *context, const struct train_view *view)
 static int finish(const struct cli *cli, const struct trainer_setup *setup, const char *called,
                   enum train_phase phase)
 {
-    struct str resume = train_part_line(cli->arena, "resume", str_from(called ? called : ""),
-                                        str_from(setup->job));
+    struct str resume = train_part_line(cli->arena, "shoal train resume",
+                                        str_from(called ? called : ""), str_from(setup->job));
     struct err err;
     if (phase == TRAIN_SUCCEEDED) {
         return 0;

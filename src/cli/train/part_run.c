@@ -13,7 +13,7 @@ static const struct operand operands[] = {TRAIN_PART_FILE, TRAIN_PART_NAME};
 
 static bool stop_refused(const struct train_view *view, struct arena *arena, struct err *err)
 {
-    struct str resume = train_part_line(arena, "resume", view->file, view->name);
+    struct str resume = train_part_line(arena, "shoal train resume", view->file, view->name);
     const char *name = view->name.ptr;
     if (view->phase >= TRAIN_SUCCEEDED) {
         return err_set(err, ERR_NOT_FOUND, "job %s is not running: it is %s", name,
@@ -41,13 +41,15 @@ static int say_stopped(const struct cli *cli, const struct train_view *view, str
     if (view->phase < TRAIN_SUCCEEDED) {
         err_set(&err, ERR_IO,
                 "the trainer of job %s ended before it stored the checkpoint. To see the job: %s",
-                view->name.ptr, train_part_line(cli->arena, "status", view->file, view->name).ptr);
+                view->name.ptr,
+                train_part_line(cli->arena, "shoal train status", view->file, view->name).ptr);
         return output_error(cli, &err);
     }
     fprintf(cli->out, "job %s is %s at step %" PRId64 "\n", view->name.ptr, phase, view->step);
     if (view->phase != TRAIN_SUCCEEDED && view->stored > 0) {
         fprintf(cli->out, "its checkpoint is in %s/kept/%" PRId64 "; to continue: %s\n", folder.ptr,
-                view->stored, train_part_line(cli->arena, "resume", view->file, view->name).ptr);
+                view->stored,
+                train_part_line(cli->arena, "shoal train resume", view->file, view->name).ptr);
     }
     return 0;
 }

@@ -24,10 +24,10 @@ bool train_part_is_remote(const struct train_part_fields *given)
     return given->target.file && given->target.file[0] != '\0';
 }
 
-struct str train_part_line(struct arena *arena, const char *part, struct str file, struct str name)
+struct str train_part_line(struct arena *arena, const char *words, struct str file, struct str name)
 {
-    return arena_printf(arena, "shoal train %s %.*s%s%.*s", part, STR_ARG(file),
-                        file.len > 0 ? " " : "", STR_ARG(name));
+    return arena_printf(arena, "%s %.*s%s%.*s", words, STR_ARG(file), file.len > 0 ? " " : "",
+                        STR_ARG(name));
 }
 
 /* ---- on the head ---- */

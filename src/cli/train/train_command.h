@@ -48,7 +48,8 @@ const char *train_part_file(const char *word, bool is_short);
     }
 
 /* "shoal train resume cluster.yaml demo": a command for users. `file` may be empty. */
-struct str train_part_line(struct arena *arena, const char *part, struct str file, struct str name);
+struct str train_part_line(struct arena *arena, const char *words, struct str file,
+                           struct str name);
 
 /* True if a cluster file was given. */
 bool train_part_is_remote(const struct train_part_fields *given);
