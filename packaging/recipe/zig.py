@@ -11,9 +11,11 @@ import cache
 
 ARCHITECTURES = ("x86_64", "aarch64")
 
-# Without -O zig turns on checks that abort; -fPIC because the program is a static PIE.
-LIBRARY_FLAGS = ("-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections",
-                 "-fstack-protector-strong")
+# Without -O zig turns on checks that abort; -fPIC because the program is a static PIE. For size, as
+# the program itself (program.py): what takes time in the libraries is written in assembly.
+LIBRARY_FLAGS = ("-Os", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections",
+                 "-fstack-protector-strong", "-fno-unwind-tables",
+                 "-fno-asynchronous-unwind-tables")
 
 # Everything that could get a clock or a path into a file is told what to say instead.
 EPOCH = "1735689600"
