@@ -22,7 +22,7 @@ struct node_fields {
     struct operand_rest command;
     bool is_bare;
     const char *need, *container;
-    bool keeps, is_once, is_last, notes_ray;
+    bool is_once, is_last, notes_ray;
     const char *version;
     bool has_token, makes_token;
     const char *gcs, *token_file;
@@ -51,8 +51,6 @@ static const struct option options[] = {
      "probe: the program that the first setup command runs."},
     {"container", 0, OPTION_TEXT, offsetof(struct node_fields, container), "PROGRAM", NULL,
      "probe: the program that runs the container."},
-    {"keep-running", 0, OPTION_FLAG, offsetof(struct node_fields, keeps), NULL, NULL,
-     "container: do not replace a running one."},
     {"once", 0, OPTION_FLAG, offsetof(struct node_fields, is_once), NULL, NULL,
      "inside: not if Ray was started in this container."},
     {"last", 0, OPTION_FLAG, offsetof(struct node_fields, is_last), NULL, NULL,
@@ -133,7 +131,7 @@ static int run_probe(const struct cli *cli, const struct node_fields *fields)
 static int run_container(const struct cli *cli, const struct node_fields *fields)
 {
     (void)cli;
-    return node_container(&(struct node_container_setup){fields->makes_token, fields->keeps});
+    return node_container(&(struct node_container_setup){fields->makes_token});
 }
 
 static int run_inside(const struct cli *cli, const struct node_fields *fields)

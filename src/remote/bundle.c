@@ -169,8 +169,10 @@ static void hash_step(EVP_MD_CTX *hash, const struct step *step)
 {
     hash_text(hash, step->command);
     for (size_t i = 0; i < step->variable_count; i++) {
-        hash_text(hash, step->variables[i].name);
-        hash_text(hash, step->variables[i].value);
+        if (!str_is(step->variables[i].name, STEP_KEEP_VARIABLE)) {
+            hash_text(hash, step->variables[i].name);
+            hash_text(hash, step->variables[i].value);
+        }
     }
     hash_text(hash, step->is_always ? STR("always") : STR("once"));
     if (step->attempts > 1) { /* omitted otherwise, so that all other keys stay unchanged */

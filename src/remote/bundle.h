@@ -24,6 +24,10 @@ enum {
     STEP_KEY_SIZE = 65, /* 64 hexadecimal digits and a NUL */
 };
 
+/* The one variable that is not part of any key: it does not change what a step leaves behind, so
+ * the steps after it need not run again. */
+#define STEP_KEEP_VARIABLE "SHOAL_KEEP_RUNNING"
+
 struct step_variable {
     struct str name, value;
 };

@@ -93,7 +93,7 @@ def test_another_image_needs_another_container(machine):
     first = machine.box["id"]
     machine.set(images={IMAGE: [], "ray:2": []})
     machine.spec["image"] = "ray:2"
-    assert "kept, because of --no-restart" in machine.ensure("--keep-running").stdout
+    assert "kept, because of --no-restart" in machine.ensure(SHOAL_KEEP_RUNNING="1").stdout
     assert machine.box["id"] == first
     done = machine.ensure()
     assert "runs the image ray:1 instead of ray:2" in done.stdout

@@ -383,7 +383,7 @@ static void a_container_that_keeps_running(void **state)
     set(&scene, f, CONTAINER, NULL);
     scene.input.restart = SETUP_NO_RESTART;
     make(&scene);
-    assert_has(show(&scene), ": S node container --make-token --keep-running\n");
+    assert_has(variables(&scene, "container start"), " SHOAL_KEEP_RUNNING=1");
     assert_has(show_places(&scene, &scene.plan.request.bundle),
                "*start 1 of 2: inside --once\n*start 2 of 2: inside --once --last\n");
     size_t last = scene.plan.request.bundle.count - 1;
@@ -391,6 +391,33 @@ static void a_container_that_keeps_running(void **state)
     scene.input.restart = SETUP_RESTART_ONLY; /* as in Ray, with setup commands */
     make(&scene);
     assert_has(show_places(&scene, &scene.plan.request.bundle), "\nsetup 2 of 2: inside\n");
+}
+
+/* Otherwise the setup commands would run again in a container that is in use. */
+static void keeping_ray_changes_no_key_of_the_setup(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    static const char *const types[] = {NULL, "v"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct scene scene;
+        char with[20][STEP_KEY_SIZE];
+        char without[20][STEP_KEY_SIZE];
+        size_t same = 0;
+        set(&scene, f, CONTAINER, types[i]);
+        make(&scene);
+        assert_in_range(scene.plan.request.bundle.count, 5, 20);
+        bundle_keys(&scene.plan.request.bundle, with);
+        scene.input.restart = SETUP_NO_RESTART;
+        make(&scene);
+        bundle_keys(&scene.plan.request.bundle, without);
+        while (same < scene.plan.request.bundle.count && strcmp(with[same], without[same]) == 0) {
+            same++;
+        }
+        assert_in_range(same, 4, scene.plan.request.bundle.count - 1);
+        /* The start commands differ: `--once`. */
+        assert_str(str_sub(scene.plan.request.bundle.steps[same].name, 0, 6), "start ");
+    }
 }
 
 static void a_worker_in_a_container(void **state)
@@ -411,6 +438,28 @@ static void a_worker_in_a_container(void **state)
                "*start 1 of 2: here\n" /* calls docker itself */
                "*start 2 of 2: inside --last\n");
     assert_has(show(&scene), ": S node container\n");
+}
+
+#define CALLS_DOCKER                                  \
+    MINIMAL "docker: {image: i, container_name: c}\n" \
+            "setup_commands: [docker login x]\n"      \
+            "head_start_ray_commands: [ray start --head --port=7, docker stats]\n"
+
+/* They run on the machine, whose user may have Docker's group only since this setup. */
+static void commands_that_call_docker(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, CALLS_DOCKER, NULL);
+    make(&scene);
+    const struct bundle *bundle = &scene.plan.request.bundle;
+    assert_has(show_places(&scene, bundle), "\nsetup 1 of 1: here\n");
+    assert_has(show_places(&scene, bundle), "1 of 2: inside --last\n*start 2 of 2: here\n");
+    assert_has(show(&scene), "\ndocker login x <setup_commands[0]>");
+    assert_like(bundle->steps[bundle->count - 1].command, "if *sg docker *; fi\ndocker stats");
+    assert_like(bundle->steps[bundle->count - 2].command, "*ray start --head*");
+    assert_true(str_find(bundle->steps[bundle->count - 2].command, "sg docker") == SIZE_MAX);
 }
 
 static void what_cannot_be(void **state)
@@ -497,7 +546,9 @@ int main(void)
         cmocka_unit_test(the_head_keeps_its_start_commands),
         cmocka_unit_test(ray_in_a_container),
         cmocka_unit_test(a_container_that_keeps_running),
+        cmocka_unit_test(keeping_ray_changes_no_key_of_the_setup),
         cmocka_unit_test(a_worker_in_a_container),
+        cmocka_unit_test(commands_that_call_docker),
         cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(only_ray_start_is_tried_twice),
         cmocka_unit_test(a_spot_worker_is_watched),

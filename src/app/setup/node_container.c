@@ -395,7 +395,7 @@ int node_container(const struct node_container_setup *setup)
         return 1;
     }
     node_box_find(&box);
-    bool ok = node_box_ensure(&box, setup->keeps);
+    bool ok = node_box_ensure(&box, getenv(STEP_KEEP_VARIABLE) != NULL);
     if (ok && !node_box_finish(&box, &err)) {
         fprintf(stderr, "error: %s\n", err.text);
         ok = false;

@@ -21,10 +21,10 @@ int node_probe(const struct node_probe_setup *setup);
 
 struct node_container_setup {
     bool makes_token; /* on the head */
-    bool keeps;       /* do not replace a running container */
 };
 
-/* Makes sure that the container of this node runs, with the specification in CONTAINER_VARIABLE. */
+/* Makes sure that the container of this node runs, with the specification in CONTAINER_VARIABLE. A
+ * running container is not replaced if STEP_KEEP_VARIABLE is set. */
 int node_container(const struct node_container_setup *setup);
 
 struct node_inside_setup {

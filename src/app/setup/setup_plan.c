@@ -177,16 +177,17 @@ bool setup_has_own_auth(const struct config *config)
 /* ---- the file's commands ---- */
 
 /*
- * Ray runs each initialization command in a connection of its own, so that a user who was added to
- * the group `docker` can use Docker in the next one. Here they share a session, which has the
- * groups of its start: the script then runs again, as a member.
+ * Ray runs each command in a connection of its own, so that a user who was added to the group
+ * `docker` can use Docker in the next one. Here they share a session, which has the groups of its
+ * start: the script then runs again, as a member.
  */
 #define JOIN_GROUP                                                                \
     "if [ -z \"$SHOAL_JOINED\" ] && command -v sg >/dev/null && "                 \
     "id -nG \"$(id -un)\" | grep -qw docker && ! id -nG | grep -qw docker; then " \
     "SHOAL_JOINED=1 exec sg docker -c 'exec bash \"$SHOAL_STEP\"'; fi\n"
 
-static struct str initialization_text(const struct setup_plan_maker *maker, struct str command)
+/* A command that runs on the machine. */
+static struct str machine_text(const struct setup_plan_maker *maker, struct str command)
 {
     const struct config_docker *docker = docker_of(maker);
     AUTO_BUF struct buf out; /* printf would stop at a zero byte */
@@ -214,10 +215,11 @@ static void add_commands(struct setup_plan_maker *maker, const char *kind,
             .path = list->items[i].path,
             .phase = SETUP_IS_SETUP,
         };
+        struct str inside = is_inside ? inside_of(maker, text) : STR("");
         setup_plan_add_step(maker, &info,
                             &(struct step){
-                                .command = is_inside ? text : initialization_text(maker, text),
-                                .inside = is_inside ? inside_of(maker, text) : STR(""),
+                                .command = inside.len > 0 ? text : machine_text(maker, text),
+                                .inside = inside,
                                 .variables = variables.items,
                                 .variable_count = variables.count,
                             });
@@ -251,6 +253,16 @@ static struct str start_text(struct setup_plan_maker *maker, const struct comman
     return start_command_with_quick_stop(text, OWN("node idle"), maker->arena);
 }
 
+/* The index of the last command that runs in the container; the count if there is none. */
+static size_t last_inside(const struct setup_plan_maker *maker, const struct command_list *list)
+{
+    size_t last = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        last = inside_of(maker, list->items[i].text).len > 0 ? i : last;
+    }
+    return last;
+}
+
 static bool add_starts(struct setup_plan_maker *maker, struct err *err)
 {
     struct command_list list = command_list_start(maker->input->config, maker->input->type,
@@ -259,6 +271,7 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
     bool has_start = false;
     /* A new container needs Ray in any case. That is not a restart: Ray ran in the old one. */
     bool is_once = maker->input->restart == SETUP_NO_RESTART;
+    size_t last = last_inside(maker, &list);
     if (!start_variables(maker, &variables, err)) {
         return false;
     }
@@ -274,13 +287,14 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
         struct str inside = inside_of(maker, list.items[i].text);
         if (inside.len > 0) {
             inside = arena_printf(maker->arena, INSIDE "%s%s", is_once ? " --once" : "",
-                                  i + 1 == list.count ? " --last" : "");
+                                  i == last ? " --last" : "");
         }
+        struct str text = start_text(maker, &list.items[i]);
         bool is_start = start_command_is_ray(list.items[i].text);
         has_start = has_start || is_start;
         setup_plan_add_step(maker, &info,
                             &(struct step){
-                                .command = start_text(maker, &list.items[i]),
+                                .command = inside.len > 0 ? text : machine_text(maker, text),
                                 .inside = inside,
                                 .variables = variables.items,
                                 .variable_count = variables.count,
@@ -356,13 +370,14 @@ static void setup_plan_add_container(struct setup_plan_maker *maker)
     container_spec_write(&spec, &text);
     setup_plan_add_variable(&variables, CONTAINER_VARIABLE,
                             arena_str(maker->arena, buf_str(&text)));
+    if (input->restart == SETUP_NO_RESTART) { /* the setup commands must not run again */
+        setup_plan_add_variable(&variables, STEP_KEEP_VARIABLE, STR("1"));
+    }
     bool makes_token = input->is_head && !maker->has_own_auth;
-    bool keeps = input->restart == SETUP_NO_RESTART;
     setup_plan_add_step(maker, &(struct setup_step){.kind = "container start"},
                         &(struct step){
-                            .command = arena_printf(maker->arena, OWN("node container%s%s"),
-                                                    makes_token ? " --make-token" : "",
-                                                    keeps ? " --keep-running" : ""),
+                            .command = arena_printf(maker->arena, OWN("node container%s"),
+                                                    makes_token ? " --make-token" : ""),
                             .variables = variables.items,
                             .variable_count = variables.count,
                             .is_always = true,
