@@ -7,6 +7,7 @@ log.jsonl   the words of every call
 home        the home folder in the container
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -67,7 +68,8 @@ def run(words, state):
     if state["box"]:
         fail(f'Conflict. The container name "/{name}" is already in use')
     state["counter"] += 1
-    state["box"] = {"id": f"{state['counter']:064x}", "name": name, "image": words[-2],
+    made = f"{HERE} {state['counter']}".encode()  # as unique as Docker's
+    state["box"] = {"id": hashlib.sha256(made).hexdigest(), "name": name, "image": words[-2],
                     "mounts": mounts, "running": True}
     if words[-2] not in state["images"]:
         fail("docker: Error response from daemon: No such image")

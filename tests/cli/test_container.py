@@ -48,6 +48,10 @@ class Machine:
         fake_docker.save(self.daemon, {**fake_docker.load(self.daemon), **state})
 
     @property
+    def pid_file(self):
+        return pathlib.Path(f"/tmp/shoal-step-{self.box['id']}.pid")
+
+    @property
     def inner(self):
         return self.daemon / "home"
 
@@ -248,7 +252,22 @@ def test_a_script_runs_inside(machine):
                                        "cat # reads nothing\nexit 3\n")
     assert done.returncode == 3
     assert done.stdout == f"{machine.inner} yes 1\n"
-    assert not (machine.inner / ".shoal/step.pid").exists()
+    assert not machine.pid_file.exists()
+
+
+def test_start_up_files_that_read_standard_input(machine):
+    """The script is not lost; a script without text is an error."""
+    machine.ensure()
+    for name in (".bashrc", ".profile"):
+        (machine.inner / name).write_text("cat >/dev/null\n")
+    done = machine.node("inside", text="echo \"it's $HOME\"; ls /proc/self/fd\nexit 3\n")
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[0] == f"it's {machine.inner}"
+    assert done.stdout.split()[2:] == ["0", "1", "2", "3"]  # ls itself has the folder open
+    long = "# " + 300_000 * "x" + "\necho end\n"
+    assert machine.node("inside", text=long).stdout == "end\n"
+    done = machine.node("inside", text="")
+    assert done.returncode == 1 and "error: cannot store the command" in done.stderr
 
 
 def test_ray_is_started_once_in_a_container(machine):
@@ -261,14 +280,28 @@ def test_ray_is_started_once_in_a_container(machine):
     assert (machine.inner / "starts").read_text().split() == ["start"]
     machine.node("inside", "--last", text=start)
     assert (machine.inner / "starts").read_text().split() == ["start", "start"]
-
-
-def test_what_a_killed_step_left_is_ended(machine):
+    # The home may outlive the container.
+    machine.set(box=None)
     machine.ensure()
-    left = subprocess.Popen(["sleep", "100"], start_new_session=True)
-    (machine.inner / ".shoal/step.pid").write_text(f"{left.pid}\n")
+    assert machine.node("inside", "--once", "--last", text=start).returncode == 0
+    assert (machine.inner / "starts").read_text().split() == ["start"] * 3
+
+
+@pytest.mark.parametrize("words", [["sleep", "100"], ["bash", "-c", "trap '' TERM; sleep 100"]])
+def test_what_a_killed_step_left_is_ended(machine, words):
+    machine.ensure()
+    left = subprocess.Popen(words, start_new_session=True)
+    machine.pid_file.write_text(f"{left.pid}\n")
     assert machine.node("inside", text="true").returncode == 0
-    assert left.wait(timeout=10) != 0
+    assert left.wait(timeout=10) < 0
+    assert not machine.pid_file.exists()
+
+
+def test_a_step_removes_only_its_own_mark(machine):
+    machine.ensure()
+    assert machine.node("inside", text=f"echo 4194305 >{machine.pid_file}").returncode == 0
+    assert machine.pid_file.read_text() == "4194305\n"
+    machine.pid_file.unlink()
 
 
 def test_the_version_is_known_on_the_machine(machine):

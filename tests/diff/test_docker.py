@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import fake_docker  # noqa: E402
 
 HOME = ["PATH=/bin", "HOME=/home/ray"]
+KEPT = "e" * 64  # the id of a container that was there before
 IMAGES = {"ray:1": HOME, "ray:2": [], "head:1": [], "worker:1": HOME}
 
 
@@ -68,11 +69,12 @@ def seen(daemon):
             sizes += [float(w[11:].strip("'b")) for w in words if w.startswith("--shm-size=")]
             runs.append([os.path.normpath(w) if w.startswith("/tmp/ray_tmp") else w
                          for w in words if not w.startswith("--shm-size=")])
-    return runs, fake_docker.load(daemon)["box"], sizes
+    made = fake_docker.load(daemon)["box"]
+    return runs, {**made, "id": made["id"] == KEPT}, sizes
 
 
 def box(image="ray:1", mounts=()):
-    return {"id": "e" * 64, "name": "box", "image": image, "mounts": list(mounts),
+    return {"id": KEPT, "name": "box", "image": image, "mounts": list(mounts),
             "running": True}
 
 

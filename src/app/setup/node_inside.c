@@ -1,8 +1,10 @@
 /*
  * node_inside.c: runs the script on standard input in the node's container.
  *
- * The shell is the one that Ray uses. Docker does not end a command in a container when its client
- * is killed: the shell writes its process id to a file, and the next one ends what is left.
+ * The shell is the one that Ray uses. Its start-up files may read standard input, so the script is
+ * stored before it starts. Docker does not end a command in a container when its client is killed:
+ * the shell writes its process id to a file, and the next one ends what is left. The home of a
+ * container may be shared and outlive it, so file names contain the id.
  */
 #include "app/setup/node_jobs.h"
 
@@ -16,30 +18,61 @@
 
 enum { VERSION_BYTES = 256 };
 
-#define STARTED_FILE "~/.shoal/started"
+/* %.*s is the id of the container. */
+#define STARTED_FILE "~/.shoal/started-%.*s"
+#define PID_FILE "/tmp/shoal-step-%.*s.pid"
+
+static const char once_text[] =
+    "[ ! -e " STARTED_FILE " ] || { echo 'Ray was started in this container before'; exit 0; }\n";
+
+/* Runs before Ray's shell, which is $1 and reads the script from descriptor 3. That shell ignores
+ * SIGTERM. /tmp may be the machine's: a file of another user does not count. */
+static const char before_text[] =
+    "shoal_script=$(mktemp) && cat >$shoal_script && [ -s $shoal_script ] || {\n"
+    "  echo 'error: cannot store the command in /tmp of the container' >&2; exit 1; }\n"
+    "exec 3<$shoal_script </dev/null; rm -f $shoal_script\n"
+    "shoal_pid=" PID_FILE "; shoal_old=; [ ! -O $shoal_pid ] || shoal_old=$(cat $shoal_pid)\n"
+    "if [ \"$shoal_old\" ] && kill -- -$shoal_old 2>/dev/null; then\n"
+    "  for i in 1 2 3 4 5 6 7 8 9 10; do\n"
+    "    kill -0 -- -$shoal_old 2>/dev/null || break; sleep 0.2\n"
+    "  done\n"
+    "  kill -KILL -- -$shoal_old 2>/dev/null\n"
+    "fi\n"
+    "rm -f $shoal_pid; (set -C; umask 077; echo $$ >$shoal_pid); mkdir -p ~/.shoal\n"
+    "exec /bin/bash --login -c -i \"$1\"";
 
 static const char shell_text[] =
-    "mkdir -p ~/.shoal; shoal_pid=~/.shoal/step.pid; "
-    "[ ! -s $shoal_pid ] || kill -- -$(cat $shoal_pid) 2>/dev/null; echo $$ >$shoal_pid; "
-    "source ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore && (eval \"$(cat)\"); "
-    "shoal_end=$?; rm -f ~/.shoal/step.pid; %sexit $shoal_end";
+    "source ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore && "
+    "(eval \"$(cat <&3)\" 3<&-); shoal_end=$?; shoal_pid=" PID_FILE "; "
+    "[ \"$(cat $shoal_pid 2>/dev/null)\" != $$ ] || rm -f $shoal_pid; ";
+
+static const char last_text[] = "[ $shoal_end != 0 ] || touch " STARTED_FILE "; ";
+
+enum { TEXT_BYTES_MAX = 8 * 1024 };
 
 static struct str node_inside_line(const struct container_record *record,
                                    const struct node_inside_setup *setup, struct arena *arena)
 {
-    AUTO_BUF struct buf text;
+    AUTO_BUF struct buf before;
+    AUTO_BUF struct buf shell;
     AUTO_BUF struct buf line;
-    buf_init(&text, sizeof(shell_text) + 200);
-    buf_init(&line, (sizeof(shell_text) + 200) * 6);
+    buf_init(&before, TEXT_BYTES_MAX);
+    buf_init(&shell, TEXT_BYTES_MAX);
+    buf_init(&line, (size_t)TEXT_BYTES_MAX * 8);
     if (setup->is_once) {
-        buf_add_c(&text, "[ ! -e " STARTED_FILE
-                         " ] || { echo 'Ray was started in this container before'; exit 0; }; ");
+        buf_addf(&before, once_text, STR_ARG(record->id));
     }
-    buf_addf(&text, shell_text,
-             setup->is_last ? "[ $shoal_end != 0 ] || touch " STARTED_FILE "; " : "");
-    buf_addf(&line, "exec %s exec -i %.*s /bin/bash --login -c -i ",
-             record->is_podman ? "podman" : "docker", STR_ARG(record->id));
-    shell_quote(&line, buf_str(&text));
+    buf_addf(&before, before_text, STR_ARG(record->id));
+    buf_addf(&shell, shell_text, STR_ARG(record->id));
+    if (setup->is_last) {
+        buf_addf(&shell, last_text, STR_ARG(record->id));
+    }
+    buf_add_c(&shell, "exit $shoal_end");
+    buf_addf(&line, "exec %s exec -i %.*s /bin/bash -c ", record->is_podman ? "podman" : "docker",
+             STR_ARG(record->id));
+    shell_quote(&line, buf_str(&before));
+    buf_add_c(&line, " bash ");
+    shell_quote(&line, buf_str(&shell));
     return arena_str(arena, buf_str(&line));
 }
 
@@ -67,7 +100,8 @@ int node_inside(const struct node_inside_setup *setup)
     struct container_record record;
     container_record_read(&record, &arena);
     if (record.id.len == 0) {
-        fprintf(stderr, "error: this machine has no container; run `shoal up` again\n");
+        fprintf(stderr,
+                "error: this machine has no container; run `shoal up --restart-only FILE`\n");
         return 1;
     }
     struct container_host host = {.arena = &arena,
