@@ -58,13 +58,11 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path):
-    made = Machine(tmp_path)
-    yield made
-    shutil.rmtree(f"/tmp/ray_tmp_mount/{made.cluster}", ignore_errors=True)
+    return Machine(tmp_path)
 
 
 def mount(machine, path):
-    pathlib.Path(f"/tmp/ray_tmp_mount/{machine.cluster}/{path.lstrip('/')}").mkdir(parents=True)
+    (machine.home / ".shoal/mounts" / machine.cluster / path.lstrip("/")).mkdir(parents=True)
     machine.spec["mounts"].append(path)
 
 
@@ -112,6 +110,8 @@ def test_another_mount_needs_another_container(machine):
     done = machine.ensure()
     assert "does not mount /home/ray/code" in done.stdout
     assert machine.box["id"] != first and machine.box["mounts"] == ["/home/ray/code"]
+    source = machine.home / ".shoal/mounts" / machine.cluster / "~/code"
+    assert f"{source}:/home/ray/code" in machine.calls("run")[0]
     first = machine.box["id"]
     machine.spec["mounts"] = []  # one mount too many does not matter
     machine.ensure()
@@ -127,10 +127,10 @@ def test_changed_options_are_reported(machine):
     assert machine.box["id"] == first
 
 
-def test_a_mount_that_a_reboot_removed(machine):
+def test_a_mount_that_is_gone(machine):
     machine.spec["mounts"] = ["/data"]
     done = machine.ensure()
-    assert done.returncode == 1 and "run `shoal up` again" in done.stderr
+    assert done.returncode == 1 and "run `shoal up --restart-only FILE`" in done.stderr
     assert machine.box is None
 
 
@@ -186,6 +186,43 @@ def test_a_pull_is_repeated_only_if_that_can_help(machine):
     assert done.returncode == 1 and len(machine.calls("pull")) == 1
     assert "pull access denied" in done.stdout
     assert "error: docker cannot pull the image ray:1" in done.stderr
+
+
+    # A digit of a layer's id is not a status.
+    machine.set(box=None, fail={"pull": "5030f502EOF: Pull complete\nmanifest unknown"})
+    assert machine.ensure().returncode == 1 and len(machine.calls("pull")) == 1
+    for passing in ("received unexpected HTTP status: 503 Service Unavailable", "unexpected EOF"):
+        machine.set(box=None, fail={"pull": [passing]})
+        assert machine.ensure().returncode == 0 and len(machine.calls("pull")) == 2
+
+
+@pytest.mark.parametrize("size, status", [(900_000, 0), (1_100_000, 1)])
+def test_a_long_answer(machine, size, status):
+    """The home of the image is at its end; what was cut is not believed."""
+    machine.set(images={IMAGE: ["A=" + size * "x", "HOME=/home/other"]})
+    mount(machine, "~/code")
+    done = machine.ensure()
+    assert done.returncode == status
+    if status == 0:
+        assert machine.box["mounts"] == ["/home/other/code"]
+        first = machine.box["id"]
+        assert machine.ensure().returncode == 0 and machine.box["id"] == first
+    else:
+        assert "said more than 1 MB" in done.stderr and machine.box is None
+
+
+def test_a_container_that_cannot_be_removed(machine):
+    machine.ensure()
+    machine.set(box={**machine.box, "running": False}, fail={"rm": "device is busy"})
+    done = machine.ensure()
+    assert done.returncode == 1 and "error: docker cannot remove the container box" in done.stderr
+
+
+@pytest.mark.parametrize("name", [".ray/auth_token", "ray_bootstrap_config.yaml"])
+def test_a_file_that_cannot_be_read(machine, name):
+    (machine.home / name).mkdir(parents=True)
+    done = machine.ensure()
+    assert done.returncode == 1 and name in done.stderr
 
 
 def test_a_full_disk_shows_the_disk(machine):

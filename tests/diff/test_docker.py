@@ -1,5 +1,8 @@
 """The container of a node: the same `docker run`, and the same decision to keep or replace a
 container, as Ray's own DockerCommandRunner. Both work with a program that answers like docker.
+
+One thing differs: the folder of the machine that has the copies of file_mounts. Ray's is
+/tmp/ray_tmp_mount, which a reboot clears; ours is ~/.shoal/mounts. The names in it are compared.
 """
 
 import copy
@@ -61,14 +64,21 @@ def ours(path, node_type, env):
                    env={**env, **dict(step["variables"])}, timeout=60, stdout=subprocess.DEVNULL)
 
 
-def seen(daemon):
+def without_folder(word, folder):
+    """A word of `docker run` with MOUNTS in place of the one folder that differs."""
+    return os.path.normpath("MOUNTS" + word[len(folder):]) if word.startswith(folder) else word
+
+
+def seen(daemon, folder):
     """(words of `docker run` without the size of the memory, the container, that size)."""
     runs, sizes = [], []
     for words in fake_docker.calls(daemon):
         if words[0] == "run":
             sizes += [float(w[11:].strip("'b")) for w in words if w.startswith("--shm-size=")]
-            runs.append([os.path.normpath(w) if w.startswith("/tmp/ray_tmp") else w
-                         for w in words if not w.startswith("--shm-size=")])
+            sources = [words[i + 1] for i, word in enumerate(words) if word == "-v"]
+            assert all(source.startswith(folder + "/") for source in sources)
+            runs.append([without_folder(w, folder) for w in words
+                         if not w.startswith("--shm-size=")])
     made = fake_docker.load(daemon)["box"]
     return runs, {**made, "id": made["id"] == KEPT}, sizes
 
@@ -111,15 +121,16 @@ def test_the_same_container(name, node_type, tmp_path):
               "head_node_type": "head", "file_mounts": mounts, "docker": section}
     path = tmp_path / "cluster.yaml"
     path.write_text(json.dumps(config))
-    staged = pathlib.Path("/tmp/ray_tmp_mount") / config["cluster_name"]
+    staged = {"theirs": pathlib.Path("/tmp/ray_tmp_mount") / config["cluster_name"],
+              "ours": tmp_path / "ours/.shoal/mounts" / config["cluster_name"]}
     results = []
     try:
-        for target in mounts:
-            (staged / target.lstrip("/")).mkdir(parents=True)
         for side in "theirs", "ours":
+            for target in mounts:
+                (staged[side] / target.lstrip("/")).mkdir(parents=True)
             folder = tmp_path / side
-            (folder / "bin").mkdir(parents=True)
-            (folder / ".shoal/steps").mkdir(parents=True)
+            for name in "bin", ".shoal/steps":
+                (folder / name).mkdir(parents=True)
             fake_docker.install(folder / "bin", folder / "daemon", images=IMAGES,
                                 box=copy.deepcopy(running))
             env = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "HOME": str(folder),
@@ -128,9 +139,9 @@ def test_the_same_container(name, node_type, tmp_path):
                 theirs(config, node_type == "head", mounts, env)
             else:
                 ours(path, node_type, env)
-            results.append(seen(folder / "daemon"))
+            results.append(seen(folder / "daemon", str(staged[side])))
     finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        shutil.rmtree(staged["theirs"], ignore_errors=True)
     (their_runs, their_box, their_shm), (our_runs, our_box, our_shm) = results
     assert our_runs == their_runs
     assert our_box == their_box

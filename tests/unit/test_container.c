@@ -32,11 +32,12 @@ static void the_run_command(void **state)
     (void)state;
     AUTO_FIXTURE struct fixture *f = fixture_new();
     struct container_spec spec = spec_of(f, 0);
-    struct container_run run = {.home = STR("/home/ray"), .shm_bytes = 1000};
+    struct container_run run = {
+        .home = STR("/home/ray"), .machine_home = STR("/home/me"), .shm_bytes = 1000};
     assert_str(container_run_line(&spec, &run, &f->arena),
                "docker run --rm --name 'my box' -d -it"
-               " -v /tmp/ray_tmp_mount/x/data/app:/data/app"
-               " -v '/tmp/ray_tmp_mount/x/~/one file:/home/ray/one file'"
+               " -v /home/me/.shoal/mounts/x/data/app:/data/app"
+               " -v '/home/me/.shoal/mounts/x/~/one file:/home/ray/one file'"
                " -e LC_ALL=C.UTF-8 -e LANG=C.UTF-8 -e 'A=b c' --shm-size=1000b --net=host hi bash");
     spec = spec_of(f, 1);
     run = (struct container_run){.home = STR("/root"), .has_gpu = true};
@@ -101,6 +102,15 @@ static void mounts_of_a_running_container(void **state)
     assert_false(container_has_mounts(&spec, home, STR("[{\"Destination\":\"/data/app\"}]"),
                                       &missing, &f->arena));
     assert_str(missing, "/root/one file");
+#define MOUNTED(folder)                                                      \
+    "[{\"Source\":\"" folder "/x/data/app\",\"Destination\":\"/data/app\"}," \
+    "{\"Destination\":\"/root/one file\"}]"
+    assert_true(container_has_mounts(&spec, home, STR(MOUNTED("/home/me/.shoal/mounts")), &missing,
+                                     &f->arena));
+    /* `ray up` started it */
+    assert_false(
+        container_has_mounts(&spec, home, STR(MOUNTED("/tmp/ray_tmp_mount")), &missing, &f->arena));
+    assert_str(missing, "/data/app");
     assert_true(container_has_mounts(&spec, home, STR("nothing"), &missing, &f->arena));
 }
 
@@ -121,8 +131,7 @@ static void where_commands_and_copies_go(void **state)
     const struct config *config = config_of(f, FILE_TEXT);
     const struct config_node_type *type = &config->node_types[0];
     assert_true(container_is_used(type));
-    assert_str(container_copy_path(config, type, STR("~/x/"), &f->arena),
-               "/tmp/ray_tmp_mount/x/~/x/");
+    assert_str(container_copy_path(config, type, STR("~/x/"), &f->arena), "~/.shoal/mounts/x/~/x/");
     assert_true(container_runs_on_host(&type->docker, STR("docker login x")));
     assert_false(container_runs_on_host(&type->docker, STR("podman login x")));
     struct config_node_type plain = {.docker = {.container_name = STR("c")}};

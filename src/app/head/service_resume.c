@@ -75,7 +75,9 @@ static void note(struct resume *resume, const char *name, struct str *place)
 static void say_failed(struct resume *resume, const char *what)
 {
     snprintf(resume->note, sizeof(resume->note),
-             "this machine rebooted and Ray could not be started again: %s; run `shoal up`", what);
+             "this machine rebooted and Ray could not be started again: %s; run `shoal up "
+             "--restart-only FILE`",
+             what);
     LOG(resume->head, ERROR, "%s", resume->note);
     events_add(resume->head->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                STR("Ray did not start after a reboot"), str_from(what));

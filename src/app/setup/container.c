@@ -8,7 +8,8 @@
 
 enum { LINE_BYTES_MAX = 1 << 20 };
 
-#define MOUNTS_FOLDER "/tmp/ray_tmp_mount"
+#define MOUNTS_FOLDER "~/.shoal/mounts"
+#define MOUNTS_FOLDER_OF_RAY "/tmp/ray_tmp_mount/"
 
 /* Ray's default: 30 % of the memory, at most 200 GB. The container gets a tenth more. */
 static const double SHM_SHARE = 0.3 * 1.1;
@@ -130,7 +131,7 @@ struct str container_copy_path(const struct config *config, const struct config_
                                    : remote;
 }
 
-/* "~/x" with the home of the image. */
+/* "~/x" with this home. */
 static struct str container_expand(struct str path, struct str home, struct arena *arena)
 {
     return str_starts(path, "~/")
@@ -169,10 +170,11 @@ static struct str container_strip(struct str path)
 static bool container_is_mounted(const json_t *list, struct str path)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *there = json_object_get(json_array_get(list, i), "Destination");
-        struct str text = {json_string_value(there), json_string_length(there)};
-        if (text.ptr && str_eq(container_strip(text), container_strip(path))) {
-            return true;
+        const json_t *mount = json_array_get(list, i);
+        const char *there = json_string_value(json_object_get(mount, "Destination"));
+        const char *here = json_string_value(json_object_get(mount, "Source"));
+        if (there && str_eq(container_strip(str_from(there)), container_strip(path))) {
+            return !here || !str_starts(str_from(here), MOUNTS_FOLDER_OF_RAY);
         }
     }
     return false;
@@ -223,14 +225,15 @@ bool container_wants_shm(const struct container_spec *spec)
     return spec->detects_shm;
 }
 
-static void container_add_mounts(const struct container_spec *spec, struct str home,
+static void container_add_mounts(const struct container_spec *spec, const struct container_run *run,
                                  struct arena *arena, struct buf *out)
 {
     for (size_t i = 0; i < spec->mounts.count; i++) {
         struct str path = spec->mounts.items[i];
+        struct str here = container_host_path(spec->cluster, path, arena);
         struct str pair = arena_printf(arena, "%.*s:%.*s",
-                                       STR_ARG(container_host_path(spec->cluster, path, arena)),
-                                       STR_ARG(container_expand(path, home, arena)));
+                                       STR_ARG(container_expand(here, run->machine_home, arena)),
+                                       STR_ARG(container_expand(path, run->home, arena)));
         buf_add_c(out, " -v ");
         shell_quote(out, pair);
     }
@@ -244,7 +247,7 @@ struct str container_run_line(const struct container_spec *spec, const struct co
     buf_addf(&out, "%s run --rm --name ", spec->program);
     shell_quote(&out, spec->name);
     buf_add_c(&out, " -d -it");
-    container_add_mounts(spec, run->home, arena, &out);
+    container_add_mounts(spec, run, arena, &out);
     buf_add_c(&out, " -e LC_ALL=C.UTF-8 -e LANG=C.UTF-8");
     for (size_t i = 0; i < spec->options.count; i++) {
         buf_addf(&out, " %.*s", STR_ARG(spec->options.items[i]));

@@ -45,7 +45,8 @@ void container_spec_write(const struct container_spec *spec, struct buf *out);
 bool container_spec_read(struct str text, struct arena *arena, struct container_spec *ret_spec,
                          struct err *err) MUST_USE;
 
-/* The path on the machine that is mounted at `remote` in the container. */
+/* The path on the machine that is mounted at `remote` in the container: below "~/", because a
+ * reboot clears Ray's /tmp/ray_tmp_mount. */
 struct str container_host_path(struct str cluster, struct str remote, struct arena *arena);
 
 /* The same if nodes of the type run Ray in a container, otherwise `remote`. */
@@ -56,8 +57,9 @@ struct str container_copy_path(const struct config *config, const struct config_
  * not set. */
 struct str container_home(struct str env_json, struct arena *arena);
 
-/* Does the machine mount all paths that the file wants? `mounts_json` is the output of `docker
- * inspect -f '{{json .Mounts}}'`; as in Ray, the answer is yes if it cannot be read. */
+/* Does the machine mount all paths that the file wants, not from Ray's folder, to which we copy
+ * nothing? `mounts_json` is the output of `docker inspect -f '{{json .Mounts}}'`; as in Ray, the
+ * answer is yes if it cannot be read. */
 bool container_has_mounts(const struct container_spec *spec, struct str home,
                           struct str mounts_json, struct str *ret_missing, struct arena *arena);
 
@@ -69,8 +71,9 @@ int64_t container_shm_bytes(struct str meminfo);
 bool container_wants_shm(const struct container_spec *spec);
 
 struct container_run {
-    struct str home;   /* of the image */
-    int64_t shm_bytes; /* 0: not set */
+    struct str home;         /* of the image */
+    struct str machine_home; /* of the user of the machine */
+    int64_t shm_bytes;       /* 0: not set */
     bool has_gpu;
 };
 

@@ -37,6 +37,7 @@ struct node_box {
     struct container_record record;
     /* the container with this name, as found */
     bool exists, is_running;
+    bool is_cut; /* an answer was too long */
     struct str id, image, env, mounts;
 };
 
@@ -51,13 +52,25 @@ static struct str node_box_quoted(const struct node_box *box, struct str word)
 }
 
 /* The output of a command; empty if it fails. */
-static struct str node_box_ask(const struct node_box *box, struct str text)
+static struct str node_box_ask(struct node_box *box, struct str text)
 {
     AUTO_BUF struct buf out;
     int status;
-    buf_init(&out, SAID_BYTES_MAX);
+    buf_init(&out, LOG_BYTES_MAX);
     bool ok = container_host_run(&box->host, text, (struct str){0}, &out, &status);
+    box->is_cut = box->is_cut || out.is_full;
     return ok ? arena_str(box->arena, str_trim(buf_str(&out))) : STR("");
+}
+
+static bool node_box_was_cut(const struct node_box *box)
+{
+    if (box->is_cut) {
+        fprintf(stderr,
+                "error: %s said more than 1 MB about the container %.*s or its image; reduce their "
+                "variables and mounts\n",
+                box->spec.program, STR_ARG(box->spec.name));
+    }
+    return box->is_cut;
 }
 
 /* Runs a command, prints its output, and returns it. */
@@ -96,9 +109,10 @@ static bool node_box_is_full(struct str said)
 /* An error that the next attempt may not have. */
 static bool node_box_may_pass(struct str said)
 {
-    static const char *const words[] = {
-        "timeout", "timed out", "connection reset", "EOF",      "TLS handsh",
-        "503",     "502",       "toomany",          "temporar", "500 Inter"};
+    static const char *const words[] = {"timeout",        "timed out", "connection reset",
+                                        "unexpected EOF", ": EOF",     "TLS handsh",
+                                        " 503 ",          " 502 ",     " 500 ",
+                                        "toomany",        "temporar"};
     return !node_box_is_full(said) && node_box_has_any(said, words, ARRAY_LEN(words));
 }
 
@@ -197,7 +211,7 @@ static bool node_box_pull(const struct node_box *box)
     return ok;
 }
 
-static bool node_box_has_gpu(const struct node_box *box)
+static bool node_box_has_gpu(struct node_box *box)
 {
     static const char *const argv[] = {"nvidia-smi", NULL};
     struct str runtimes = node_box_ask(
@@ -232,11 +246,10 @@ static bool node_box_has_sources(const struct node_box *box)
     for (size_t i = 0; i < box->spec.mounts.count; i++) {
         struct str path = container_host_path(box->spec.cluster, box->spec.mounts.items[i],
                                               box->arena);
-        if (file_stat(path.ptr).kind == FILE_MISSING) {
+        if (file_stat(tools_home(box->arena, path.ptr)).kind == FILE_MISSING) {
             fprintf(stderr,
-                    "error: %.*s, which the container mounts, is not on this machine: /tmp may "
-                    "have been cleared by a reboot\n"
-                    "run `shoal up` again; it copies the file_mounts\n",
+                    "error: %.*s, which the container mounts, is not on this machine\n"
+                    "run `shoal up --restart-only FILE`; it copies the file_mounts\n",
                     STR_ARG(path));
             return false;
         }
@@ -252,10 +265,14 @@ static bool node_box_start(struct node_box *box)
                           box->spec.program, STR_ARG(node_box_quoted(box, box->spec.image))));
     struct container_run run = {
         .home = container_home(env, box->arena),
+        .machine_home = str_from(tools_home(box->arena, "~")),
         .shm_bytes = node_box_shm(box),
         .has_gpu = box->spec.detects_runtime && node_box_has_gpu(box),
     };
     struct str line = container_run_line(&box->spec, &run, box->arena);
+    if (node_box_was_cut(box)) {
+        return false;
+    }
     if (!node_box_do(box, line, &said)) {
         node_box_show_disk(said);
         fprintf(stderr, "error: %s cannot start the container %.*s\n", box->spec.program,
@@ -282,13 +299,23 @@ static bool node_box_start(struct node_box *box)
 }
 
 /* Ray's `docker stop` waits ten seconds for bash, which ignores SIGTERM. */
-static bool node_box_replace(struct node_box *box)
+static bool node_box_remove(const struct node_box *box)
 {
     struct str said;
     struct str end = arena_printf(box->arena, "%s rm -f %.*s", box->spec.program,
                                   STR_ARG(node_box_quoted(box, box->spec.name)));
-    return node_box_has_sources(box) && node_box_pull(box) &&
-           (!box->exists || node_box_do(box, end, &said)) && node_box_start(box);
+    if (box->exists && !node_box_do(box, end, &said)) {
+        fprintf(stderr, "error: %s cannot remove the container %.*s\n", box->spec.program,
+                STR_ARG(box->spec.name));
+        return false;
+    }
+    return true;
+}
+
+static bool node_box_replace(struct node_box *box)
+{
+    return node_box_has_sources(box) && node_box_pull(box) && node_box_remove(box) &&
+           node_box_start(box);
 }
 
 /* ---- files ---- */
@@ -322,17 +349,24 @@ static bool node_box_copy_program(struct node_box *box, struct err *err)
     return true;
 }
 
-static void node_box_add_file(const struct node_box *box, const char *path, struct buf *script)
+/* A node has only some of the files. */
+static bool node_box_add_file(const struct node_box *box, const char *path, struct buf *script,
+                              struct err *err)
 {
     struct buf text;
-    struct err err;
+    const char *here = tools_home(box->arena, path);
+    if (file_stat(here).kind == FILE_MISSING) {
+        return true;
+    }
     buf_init(&text, FILE_BYTES_MAX);
-    if (file_read(tools_home(box->arena, path), &text, &err)) {
+    bool ok = file_read(here, &text, err);
+    if (ok) {
         buf_add_c(script, "printf %s ");
         shell_quote(script, buf_str(&text));
         buf_addf(script, " >%s || exit 1\n", path + 2);
     }
     buf_wipe(&text);
+    return ok;
 }
 
 static bool node_box_copy_files(const struct node_box *box, struct err *err)
@@ -341,13 +375,15 @@ static bool node_box_copy_files(const struct node_box *box, struct err *err)
     int status;
     buf_init(&script, (size_t)FILE_BYTES_MAX * 4);
     buf_add_c(&script, "umask 077; cd && mkdir -p .ray .shoal || exit 1\n");
-    node_box_add_file(box, SETUP_TOKEN_FILE, &script);
-    node_box_add_file(box, BOOTSTRAP_CONFIG, &script);
-    node_box_add_file(box, BOOTSTRAP_KEY, &script);
+    bool ok = node_box_add_file(box, SETUP_TOKEN_FILE, &script, err) &&
+              node_box_add_file(box, BOOTSTRAP_CONFIG, &script, err) &&
+              node_box_add_file(box, BOOTSTRAP_KEY, &script, err);
     struct str line = arena_printf(box->arena, "%s exec -i %.*s sh", box->spec.program,
                                    STR_ARG(box->record.id));
-    bool ok = container_host_run(&box->host, line, buf_str(&script), NULL, &status) ||
-              err_set(err, ERR_IO, "Ray's token cannot be copied to the container");
+    if (ok && (script.is_full ||
+               !container_host_run(&box->host, line, buf_str(&script), NULL, &status))) {
+        ok = err_set(err, ERR_IO, "Ray's token cannot be copied to the container");
+    }
     buf_wipe(&script);
     return ok;
 }
@@ -371,7 +407,7 @@ static bool node_box_ensure(struct node_box *box, bool keeps)
                fits ? "" : " and is kept, because of --no-restart");
         if (box->record.options.ptr && !str_eq(box->record.options, node_box_options(box))) {
             printf("warning: changed run_options take effect in a new container: run `%s rm -f "
-                   "%.*s` on the node, then `shoal up --restart-only`\n",
+                   "%.*s` on the node, then `shoal up --restart-only FILE`\n",
                    box->spec.program, STR_ARG(box->spec.name));
         }
         return true;
@@ -395,7 +431,7 @@ int node_container(const struct node_container_setup *setup)
         return 1;
     }
     node_box_find(&box);
-    bool ok = node_box_ensure(&box, getenv(STEP_KEEP_VARIABLE) != NULL);
+    bool ok = !node_box_was_cut(&box) && node_box_ensure(&box, getenv(STEP_KEEP_VARIABLE) != NULL);
     if (ok && !node_box_finish(&box, &err)) {
         fprintf(stderr, "error: %s\n", err.text);
         ok = false;

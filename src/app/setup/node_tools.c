@@ -78,6 +78,7 @@ static void node_tools_handle_end(void *context, const struct child_result *resu
     run->err = result->err;
     if (run->out) {
         buf_add(run->out, result->output[CHILD_STDOUT]);
+        run->out->is_full = result->is_cut[CHILD_STDOUT] && run->out->len == run->out->cap;
     }
     loop_stop(run->loop);
 }
@@ -102,7 +103,7 @@ static bool run_with(const char *const *env_names, const char *const *argv, stru
         .context = &run,
     };
     if (out) {
-        spec.output[CHILD_STDOUT] = (struct child_output){.bytes_max = LINE_BYTES};
+        spec.output[CHILD_STDOUT] = (struct child_output){.bytes_max = out->cap};
         spec.output[CHILD_STDERR] = (struct child_output){0};
     }
     child_start(pool, &spec);
