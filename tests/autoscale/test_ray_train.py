@@ -183,8 +183,8 @@ def play(spotted, victim_is_first):
         run.wait(r"done: step (\d+)", 180)
         drained = [at for at, who in spotted.drains(began) if who == node]
         cost = result_of(run, began, deadline)
-        print(f"boot {BOOT:.0f} s; victim {'with' if victim_is_first else 'without'} rank 0; seconds after the "
-              f"notice: drained {drained[0] - began:.1f}, replacement asked for "
+        print(f"boot {BOOT:.0f} s; victim {'with' if victim_is_first else 'without'} rank 0; "
+              f"seconds after the notice: drained {drained[0] - began:.1f}, replacement asked for "
               f"{launched - began:.1f}, seen by all ranks {seen[-1][0] - began:.1f}, saved "
               f"{saved[0] - began:.1f}, replacement joined {joined - began:.1f}, last step "
               f"{cost['stopped']:.1f}, first step of {cost['workers']} workers "
@@ -240,8 +240,8 @@ def test_the_same_with_rays_launcher(running_bed, tmp_path):
             cost = result_of(run, began, deadline)
             full = next(row for row in run.steps() if row[0] > deadline + 5 and row[2] == COUNT)
             launched = [at - began for at in rays.launches(began)]
-            print(f"boot {BOOT:.0f} s; with Ray's launcher; seconds after the notice: replacement asked for "
-                  f"{launched}, last step {cost['stopped']:.1f}, first step of {cost['workers']} "
+            print(f"boot {BOOT:.0f} s; with Ray's launcher; seconds after the notice: replacement "
+                  f"asked for {launched}, last step {cost['stopped']:.1f}, first step of {cost['workers']} "
                   f"workers {cost['resumed']:.1f}, of {COUNT} {full[0] - began:.1f}; pause "
                   f"{cost['pause']:.1f} s, {cost['lost']} steps done again; "
                   f"{len(run.groups(began))} restarts; load {os.getloadavg()[0]:.1f}")
