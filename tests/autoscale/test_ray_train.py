@@ -241,7 +241,8 @@ def test_the_same_with_rays_launcher(running_bed, tmp_path):
             full = next(row for row in run.steps() if row[0] > deadline + 5 and row[2] == COUNT)
             launched = [at - began for at in rays.launches(began)]
             print(f"boot {BOOT:.0f} s; with Ray's launcher; seconds after the notice: replacement "
-                  f"asked for {launched}, last step {cost['stopped']:.1f}, first step of {cost['workers']} "
+                  f"asked for {launched}, last step {cost['stopped']:.1f}, first step of "
+                  f"{cost['workers']} "
                   f"workers {cost['resumed']:.1f}, of {COUNT} {full[0] - began:.1f}; pause "
                   f"{cost['pause']:.1f} s, {cost['lost']} steps done again; "
                   f"{len(run.groups(began))} restarts; load {os.getloadavg()[0]:.1f}")

@@ -1,4 +1,4 @@
-/* test_core_outdated.c: instances that no longer match the file are drained, or replaced in turn. */
+/* test_core_outdated.c: instances that no longer match the file are drained or replaced. */
 #include "core_scene.h"
 
 static void list_old(struct scene *scene, uint64_t instance, uint64_t launch, uint32_t offering)

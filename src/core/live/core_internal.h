@@ -96,7 +96,7 @@ struct core {
     struct breaker *type_breakers; /* setups failed */
     struct breaker *type_deaths;   /* nodes died early, or ended before they joined */
     bool *type_works;              /* Ray knows a node of this type, alive or dead */
-    int64_t *type_turns;           /* outdated nodes that were told to leave */
+    int64_t *type_turns;           /* outdated nodes that got their turn */
     /* Copy of the settings' types, with current prices and limits. */
     struct plan_type *types;
     struct trouble trouble;

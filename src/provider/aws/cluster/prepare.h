@@ -37,7 +37,7 @@ struct prepare_op {
     bool wants_key, wants_group, wants_role;
     bool only_finds;
     bool only_permits; /* finds, and writes the policy of the role, without the lease */
-    bool only_admits; /* adds an ssh rule for this machine and nothing else */
+    bool only_admits;  /* adds an ssh rule for this machine and nothing else */
     struct str public_key;
     struct str group_name;
     struct str group; /* id */
