@@ -123,6 +123,24 @@ def test_launches_with_kills(hosts):
     assert hosts.records() == {}
 
 
+def test_a_node_that_is_ending_is_terminated_again(hosts):
+    """`remove` is killed after the mark, and finds a host that does not answer: the next one
+    finishes the work."""
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
+    assert status == 0, out + err
+    worker = sorted(set(hosts.records()) - {"h0"})[0]
+    (hosts.folder / worker / "down").touch()
+    status, out, err = hosts.run("remove")
+    assert status == 1 and f"{worker} does not answer ssh" in out, out + err
+    states = {node["host"]: node["state"] for node in hosts.records()["h0"]["nodes"]
+              if node["state"] != "gone"}
+    assert states[worker] == "ending" and worker in hosts.records()
+    (hosts.folder / worker / "down").unlink()
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    assert hosts.records() == {} and hosts.keys() == []
+
+
 def test_a_record_that_is_lost_is_made_again(hosts):
     """The head's folder was deleted: the uid is that of the workers, and so are the nodes."""
     status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)

@@ -90,6 +90,10 @@ static void a_launch_reserves_free_hosts_once(void **state)
     struct machine machine = host_record_machine(node, &arena);
     assert_true(str_is(machine.public_ip, "1.2.3.4") && str_is(machine.private_ip, "10.0.0.1"));
     assert_int_equal(machine.tag_count, 1);
+    host_record_set_state(node, NODE_ENDING, STR(""), 13);
+    assert_int_equal(host_record_machine(node, &arena).state, MACHINE_RUNNING);
+    host_record_set_state(node, NODE_ENDED, STR(""), 13);
+    assert_int_equal(host_record_machine(node, &arena).state, MACHINE_GONE);
     arena_clear(&arena);
     json_decref(tags);
     json_decref(record);

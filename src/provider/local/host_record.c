@@ -361,12 +361,15 @@ bool host_record_reserve(json_t *record, const struct launch_draft *draft,
 
 /* ---- for the interface ---- */
 
+/* A node that is "ending" is running for callers: nothing ends it by itself after the process that
+ * marked it was killed or the host did not answer, so it must be terminated again. */
 static enum machine_state state_of(const json_t *node)
 {
-    return host_record_node_is(node, NODE_CLAIMING)  ? MACHINE_PENDING
-           : host_record_node_is(node, NODE_RUNNING) ? MACHINE_RUNNING
-           : host_record_node_is(node, NODE_ENDING)  ? MACHINE_ENDING
-                                                     : MACHINE_GONE;
+    bool is_running = host_record_node_is(node, NODE_RUNNING) ||
+                      host_record_node_is(node, NODE_ENDING);
+    return host_record_node_is(node, NODE_CLAIMING) ? MACHINE_PENDING
+           : is_running                             ? MACHINE_RUNNING
+                                                    : MACHINE_GONE;
 }
 
 struct machine host_record_machine(const json_t *node, struct arena *arena)

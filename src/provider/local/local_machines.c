@@ -111,10 +111,12 @@ static bool note_check(const struct local_call *call, json_t *record, int64_t no
     struct str host = local_host_of(provider, call->host);
     json_t *node = host_record_node_on(record, host);
     if (node && call->node && call->outcome == OUTCOME_NOT_FOUND) {
+        bool is_ending = host_record_node_is(node, NODE_ENDING);
         host_record_set_state(
             node, NODE_ENDED,
-            STR("the host was freed there: it had no contact with the head for too "
-                "long, or its record was deleted"),
+            is_ending ? STR("")
+                      : STR("the host was freed there: it had no contact with the head for too "
+                            "long, or its record was deleted"),
             now);
         return true;
     }
@@ -169,7 +171,7 @@ static size_t hosts_to_check(const struct local_operation *operation, size_t *ho
         const json_t *node = host_record_node_on(operation->head, host);
         const json_t *unused = host_record_unused(operation->head, host);
         bool is_due = unused && host_record_number(unused, "until") <= operation->now;
-        if (node ? host_record_node_is(node, NODE_RUNNING) : is_due) {
+        if (node ? !host_record_node_is(node, NODE_CLAIMING) : is_due) {
             hosts[count++] = i;
         }
     }
