@@ -4,6 +4,10 @@
 #include "provider/local/host_script.h"
 #include "unit.h"
 
+#include <string.h>
+
+#define UID "0123456789abcdef0123456789abcdef"
+
 static const struct host_choice hosts[] = {
     {{"a", 1}, {"10.0.0.1", 8}, {"1.2.3.4", 7}, true},
     {{"b", 1}, {"10.0.0.2", 8}, {"10.0.0.2", 8}, false},
@@ -157,12 +161,12 @@ static void output_is_read_or_is_no_answer(void **state)
     arena_init(&arena);
     struct host_reply reply = reply_of(
         "Welcome!\nshoal-host 1\nnow 55\ncpus 8\nkey ssh-ed25519 A b\n"
-        "flock yes\nserial 3\nrecord {\"uid\":\"u\"}\nshoal-end\n",
+        "flock yes\nserial 3\nrecord {\"uid\":\"" UID "\"}\nwatch yes\nshoal-end\n",
         0, &arena);
     assert_int_equal(reply.end, HOST_DONE);
     assert_true(reply.now == 55 && reply.cpus == 8 && reply.serial == 3 && reply.has_flock);
     assert_true(str_is(reply.host_key, "ssh-ed25519 A b"));
-    assert_true(str_is(host_record_text(reply.record, "uid"), "u"));
+    assert_true(str_is(host_record_text(reply.record, "uid"), UID) && reply.has_watch);
     host_reply_clear(&reply);
     assert_int_equal(reply_of("", 255, &arena).end, HOST_UNREACHED);
     assert_int_equal(reply_of("Permission denied\n", 255, &arena).end, HOST_UNREACHED);
@@ -172,9 +176,54 @@ static void output_is_read_or_is_no_answer(void **state)
                      HOST_FAILED);
     assert_int_equal(reply_of("shoal-host 1\nserial 4\nrecord {\nshoal-end\n", 0, &arena).end,
                      HOST_FAILED);
-    assert_int_equal(
-        reply_of("shoal-host 1\nserial 4\nrecord {}\nconflict\nshoal-end\n", 0, &arena).end,
-        HOST_CONFLICT);
+    reply = reply_of("shoal-host 1\nserial 4\nrecord {\"uid\":\"" UID "\"}\nconflict\nshoal-end\n",
+                     0, &arena);
+    assert_int_equal(reply.end, HOST_CONFLICT);
+    host_reply_clear(&reply);
+    arena_clear(&arena);
+}
+
+static void a_hostile_record_decides_nothing(void **state)
+{
+    static const char *const uids[] = {"",
+                                       "u",
+                                       UID "0",
+                                       "0123456789abcdef0123456789abcdeF",
+                                       "0123456789abcdef0123456789abcd;x",
+                                       "$(reboot)0123456789abcdef0123456"};
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    struct host_reply reply = reply_of("shoal-host 1\nowner eve\nserial 3\nrecord {\"uid\":\"" UID
+                                       "\",\"cluster\":\"a\\u001b[0m\"}\n"
+                                       "owner \nkey ssh-ed25519 EVIL\nserial 9\nchanged yes\n"
+                                       "record {\"uid\":\"" UID
+                                       "\",\"cluster\":\"b\"}\nconflict\nshoal-end\n",
+                                       0, &arena);
+    assert_int_equal(reply.end, HOST_CONFLICT);
+    assert_true(str_is(reply.owner, "eve") && reply.serial == 3 && reply.host_key.len == 0);
+    assert_null(reply.record);
+    assert_non_null(reply.other);
+    assert_false(reply.was_changed);
+    struct err err;
+    host_record_tell_user(STR("b"), reply.other, reply.owner, &err);
+    assert_non_null(strstr(err.text, "b is used by cluster a?[0m (uid "));
+    assert_non_null(strstr(err.text, ", user eve)"));
+    host_reply_clear(&reply);
+    reply = reply_of("shoal-host 1\nowner eve\nrecord {\nowner \nkey EVIL\nshoal-end\n", 0, &arena);
+    assert_true(str_is(reply.owner, "eve") && reply.host_key.len == 0);
+    for (size_t i = 0; i < ARRAY_LEN(uids); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "shoal-host 1\nserial 4\nrecord {\"uid\":\"%s\"}\nshoal-end\n",
+                 uids[i]);
+        reply = reply_of(text, 0, &arena);
+        assert_int_equal(reply.end, HOST_FAILED);
+        assert_null(reply.record);
+        AUTO_BUF struct buf script;
+        buf_init(&script, HOST_SCRIPT_BYTES_MAX);
+        host_script_authorize(&script, STR(""), str_from(uids[i]));
+        assert_int_equal(str_find(buf_str(&script), "authorized_keys"), SIZE_MAX);
+    }
     arena_clear(&arena);
 }
 
@@ -186,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_host_that_failed_is_paused_and_used_again),
         cmocka_unit_test(ended_nodes_are_forgotten_oldest_first),
         cmocka_unit_test(output_is_read_or_is_no_answer),
+        cmocka_unit_test(a_hostile_record_decides_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,9 @@ void host_record_tell_user(struct str host, const json_t *record, struct str own
         by.len > 0 ? ", started by " : "", STR_ARG(str_sub(by, 0, 80)),
         owner.len > 0 ? ", user " : "", STR_ARG(str_sub(owner, 0, 40)),
         STR_ARG(str_sub(host, 0, 60)));
+    for (char *at = err->text; *at; at++) { /* another user may have written it */
+        *at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+    }
 }
 
 /* ---- the lease ---- */

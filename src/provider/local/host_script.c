@@ -13,7 +13,8 @@
 
 /*
  * The folder is its own lock. A process that waited for the lock of a folder that was removed
- * notices that and starts again. Another user's folder cannot be locked or changed.
+ * notices that and starts again. Another user's folder cannot be locked or changed. What its record
+ * says is printed as one line, after everything else that is printed about the host.
  */
 static const char prologue[] =
     "umask 022\n"
@@ -24,11 +25,15 @@ static const char prologue[] =
     "end() { echo '" LAST_LINE "'; exit 0; }\n"
     "fail() { echo \"failed $*\"; end; }\n"
     "is_others() { [ -d \"$d\" ] && [ ! -O \"$d\" ]; }\n"
-    "serial() { { read -r s <\"$d/record\" && echo \"$s\"; } 2>/dev/null || echo 0; }\n"
+    "serial() {\n"
+    "    s=; read -r s 2>/dev/null <\"$d/record\"\n"
+    "    case $s in ''|*[!0-9]*) s=0 ;; esac\n"
+    "    echo \"$s\"\n"
+    "} 2>/dev/null\n"
     "show() {\n"
-    "    is_others && echo \"owner $(stat -c %U \"$d\")\"\n"
+    "    if is_others || [ -L \"$d\" ]; then echo \"owner $(stat -c %U \"$d\")\"; fi\n"
     "    echo \"serial $(serial)\"\n"
-    "    [ ! -f \"$d/record\" ] || { printf 'record '; tail -n +2 \"$d/record\"; }\n"
+    "    [ ! -f \"$d/record\" ] || printf 'record %s\\n' \"$(sed -n '2{p;q;}' \"$d/record\")\"\n"
     "    flock -n \"$d/watch\" true 2>/dev/null || [ ! -e \"$d/watch\" ] || echo 'watch yes'\n"
     "}\n"
     "lock() {\n"
@@ -109,6 +114,17 @@ static const char stopping[] =
     "    rm -rf \"$HOME/.shoal/cluster\" \"$HOME/.shoal/steps\" \"$HOME/.shoal/gcs\" \\\n"
     "        \"$HOME/.shoal/head-start.json\"\n"
     "} >/dev/null 2>&1 </dev/null\n"
+    "end_container() {\n"
+    "    $p stop -t 10 \"$c\" >/dev/null 2>&1 </dev/null\n"
+    "    if left=$($p ps -q -f \"name=^$slash$c\\$\" 2>&1 </dev/null); then\n"
+    "        [ -z \"$left\" ] || fail \"the container $c still runs after $p stop\"\n"
+    "        return\n"
+    "    fi\n"
+    "    case $left in\n"
+    "    *'Is the docker daemon running'*) ;;\n"
+    "    *) fail \"$p ps failed: $(printf %s \"$left\" | tail -n 1)\" ;;\n"
+    "    esac\n"
+    "}\n"
     "is_stopped() { [ -z \"$(engines)\" ] || fail 'Ray is still running after kill -9'; }\n";
 
 /* ---- composing ---- */
@@ -121,23 +137,24 @@ static void add_stop(struct buf *out, const struct host_stop *stop)
     }
     buf_add_c(out, "end_ray\n");
     if (stop->container.len > 0) {
-        const char *program = stop->is_podman ? "podman" : "docker";
-        buf_addf(out, "! command -v %s >/dev/null || %s stop -t 10 ", program, program);
+        buf_addf(out, "p=%s\nslash=%s\nc=", stop->is_podman ? "podman" : "docker",
+                 stop->is_podman ? "" : "/");
         shell_quote(out, stop->container);
-        buf_add_c(out, " >/dev/null 2>&1 </dev/null\n");
+        buf_add_c(out, "\n! command -v $p >/dev/null || end_container\n");
     }
     buf_add_c(out, "is_stopped\n");
 }
 
 /* The switch runs what a removal of the record runs, if the record is still the same. */
-static void add_watch(struct buf *out, const struct host_swap *swap, int64_t serial)
+static void add_watch(struct buf *out, const struct host_swap *swap)
 {
     struct host_stop worker = {0};
     buf_add_c(out, "cat >\"$d/watch\" <<'SHOAL_WATCH' || fail 'the disk is full'\n");
     buf_add(out, swap->watch);
-    buf_add_c(out, "\nSHOAL_WATCH\ncat >\"$d/lost\" <<'SHOAL_LOST' || fail 'the disk is full'\n");
+    buf_add_c(out, "\nSHOAL_WATCH\n{ echo \"n=$n\" && cat <<'SHOAL_LOST'; } >\"$d/lost\" || "
+                   "fail 'the disk is full'\n");
     buf_add_c(out, prologue);
-    buf_addf(out, "lock\n[ \"$(serial)\" = %lld ] || end\n", (long long)serial);
+    buf_add_c(out, "lock\n[ \"$(serial)\" = \"$n\" ] || end\n");
     add_stop(out, swap->stop ? swap->stop : &worker);
     buf_add_c(out, "rm -rf \"$d\"\nSHOAL_LOST\n"
                    ": >\"$d/contact\"\n"
@@ -164,15 +181,20 @@ void host_script_swap(struct buf *out, const struct host_swap *swap)
         buf_add_c(out, "rm -rf \"$d\" || fail \"$d cannot be removed\"\nend\n");
         return;
     }
-    int64_t serial = swap->expected + 1;
-    buf_addf(out, "cat >\"$d/new\" <<'SHOAL_RECORD' || fail 'the disk is full'\n%lld\n",
-             (long long)serial);
+    /* A new record never has a serial number that an earlier record of the host had. */
+    if (swap->expected == 0) {
+        buf_add_c(out, "n=$(date +%s)$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')\n");
+    } else {
+        buf_addf(out, "n=%lld\n", (long long)swap->expected + 1);
+    }
+    buf_add_c(out, "{ echo \"$n\" && cat <<'SHOAL_RECORD'; } >\"$d/new\" || "
+                   "fail 'the disk is full'\n");
     if (!json_add(swap->record, out)) {
         out->is_full = true;
     }
     buf_add_c(out, "\nSHOAL_RECORD\nsync \"$d/new\" 2>/dev/null\n");
     if (swap->watch.len > 0) {
-        add_watch(out, swap, serial);
+        add_watch(out, swap);
     }
     buf_add_c(out, "mv \"$d/new\" \"$d/record\" || fail \"$d/record cannot be written\"\nend\n");
 }
@@ -184,28 +206,59 @@ void host_script_stop(struct buf *out, const struct host_stop *stop)
     buf_add_c(out, "end\n");
 }
 
+/* The file is only replaced by a whole copy, under a lock that all clusters of the user share. */
+static const char authorizing[] =
+    "umask 077\n"
+    "[ -z \"$k\" ] || mkdir -p \"$HOME/.ssh\" || fail \"$HOME/.ssh cannot be created\"\n"
+    "[ -d \"$HOME/.ssh\" ] || end\n"
+    "command -v flock >/dev/null || fail 'the program flock is missing: install util-linux'\n"
+    "exec 8<\"$HOME/.ssh\" && flock -w 30 8 || fail \"$HOME/.ssh is locked by another process\"\n"
+    "f=$(readlink -f \"$HOME/.ssh/authorized_keys\") || fail \"$HOME/.ssh cannot be read\"\n"
+    "without() {\n"
+    "    cp -p \"$f\" \"$f.shoal\" || return 1\n"
+    "    grep -vF -- \" $m\" \"$f\" >\"$f.shoal\"\n"
+    "    [ $? -le 1 ] && mv \"$f.shoal\" \"$f\"\n"
+    "}\n"
+    "if [ -n \"$k\" ]; then\n"
+    "    if grep -qsxF -- \"$k $m\" \"$f\"; then end; fi\n"
+    "    { [ ! -s \"$f\" ] || [ -z \"$(tail -c 1 \"$f\")\" ] || echo; echo \"$k $m\"; } "
+    ">>\"$f\" || fail \"$f cannot be written\"\n"
+    "    echo 'changed yes'\n"
+    "elif [ -e \"$f\" ]; then\n"
+    "    grep -qF -- \" $m\" \"$f\"\n"
+    "    case $? in\n"
+    "    0) without || { rm -f \"$f.shoal\"; fail \"$f cannot be written\"; }\n"
+    "        echo 'changed yes' ;;\n"
+    "    1) ;;\n"
+    "    *) fail \"$f cannot be read\" ;;\n"
+    "    esac\n"
+    "fi\n"
+    "end\n";
+
 void host_script_authorize(struct buf *out, struct str key, struct str uid)
 {
     buf_add_c(out, prologue);
-    buf_add_c(out, "f=$HOME/.ssh/authorized_keys\numask 077\nk=");
+    if (!host_uid_is_valid(uid)) {
+        buf_add_c(out, "fail 'the uid of the cluster is not valid'\n");
+        return;
+    }
+    buf_add_c(out, "k=");
     shell_quote(out, key);
-    buf_addf(out,
-             "\nm=shoal-%.*s\n"
-             "if [ -n \"$k\" ]; then\n"
-             "    if grep -qsxF \"$k $m\" \"$f\"; then end; fi\n"
-             "    mkdir -p \"$HOME/.ssh\"\n"
-             "    { [ ! -s \"$f\" ] || [ -z \"$(tail -c 1 \"$f\")\" ] || echo; echo \"$k $m\"; } "
-             ">>\"$f\" || fail \"$f cannot be written\"\n"
-             "    echo 'changed yes'\n"
-             "elif grep -qs \" $m\\$\" \"$f\"; then\n"
-             "    cp -p \"$f\" \"$f.shoal\" && grep -v \" $m\\$\" \"$f\" >\"$f.shoal\"\n"
-             "    [ $? -le 1 ] && mv \"$f.shoal\" \"$f\" || fail \"$f cannot be written\"\n"
-             "    echo 'changed yes'\n"
-             "fi\nend\n",
-             STR_ARG(uid));
+    buf_addf(out, "\nm=shoal-'%.*s'\n", STR_ARG(uid));
+    buf_add_c(out, authorizing);
 }
 
 /* ---- reading ---- */
+
+bool host_uid_is_valid(struct str uid)
+{
+    for (size_t i = 0; i < uid.len; i++) {
+        if (!memchr("0123456789abcdef", uid.ptr[i], 16)) {
+            return false;
+        }
+    }
+    return uid.len == HOST_UID_CHARS;
+}
 
 static void read_number(struct str text, int64_t *number)
 {
@@ -219,7 +272,8 @@ static void read_record(struct str text, struct host_reply *reply)
 {
     struct err err;
     json_t *record;
-    if (!reply->record && json_line_read(text, "a host's record", &record, &err)) {
+    reply->is_record_read = true;
+    if (json_line_read(text, "a host's record", &record, &err)) {
         reply->record = record;
     }
 }
@@ -228,6 +282,10 @@ static void read_line(struct str line, struct arena *arena, struct host_reply *r
 {
     struct str value = line;
     struct str name = str_cut(&value, ' ');
+    if (reply->is_record_read && !str_is(name, "conflict") && !str_is(name, "watch") &&
+        !str_is(name, "failed")) {
+        return; /* nothing else is printed after a record */
+    }
     const struct {
         const char *name;
         int64_t *number;
@@ -268,6 +326,13 @@ static void read_line(struct str line, struct arena *arena, struct host_reply *r
     }
 }
 
+static struct str uid_of(const json_t *record)
+{
+    const json_t *uid = json_object_get(record, "uid");
+    return json_is_string(uid) ? (struct str){json_string_value(uid), json_string_length(uid)}
+                               : STR("");
+}
+
 /* Lines before the first one are the login's own. */
 void host_reply_read(struct str output, int status, struct str said, struct arena *arena,
                      struct host_reply *ret_reply)
@@ -288,9 +353,15 @@ void host_reply_read(struct str output, int status, struct str said, struct aren
         reply.why = arena_str(arena, said);
     } else if (reply.why.len > 0) {
         reply.end = HOST_FAILED;
-    } else if (reply.serial > 0 && !reply.record) {
+    } else if (reply.owner.len > 0) {
+        reply.other = reply.record;
+        reply.record = NULL;
+    } else if (reply.record ? !host_uid_is_valid(uid_of(reply.record)) : reply.serial > 0) {
         reply.end = HOST_FAILED;
         reply.why = STR("its record " HOST_FOLDER "/record cannot be read");
+    }
+    if (reply.end == HOST_FAILED) {
+        host_reply_clear(&reply);
     }
     *ret_reply = reply;
 }
@@ -298,5 +369,6 @@ void host_reply_read(struct str output, int status, struct str said, struct aren
 void host_reply_clear(struct host_reply *reply)
 {
     json_decref(reply->record);
-    reply->record = NULL;
+    json_decref(reply->other);
+    reply->record = reply->other = NULL;
 }

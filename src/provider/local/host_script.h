@@ -4,7 +4,8 @@
  * Each host has a folder, /var/tmp/shoal-host, with one file `record`: a serial number and a line
  * of JSON that says which cluster uses the host. A record is only replaced by a script that holds
  * the folder's lock and names the serial number that it replaces, so that of two clusters one
- * wins. The folder is removed with the record. SHOAL_HOST_FOLDER names another folder, for tests.
+ * wins. The folder is removed with the record; the next record has other numbers.
+ * SHOAL_HOST_FOLDER names another folder, for tests.
  */
 #pragma once
 
@@ -20,7 +21,7 @@
 
 #define HOST_FOLDER "/var/tmp/shoal-host"
 
-enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024 };
+enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024, HOST_UID_CHARS = 32 };
 
 /* ---- scripts ---- */
 
@@ -52,10 +53,13 @@ void host_script_swap(struct buf *out, const struct host_swap *swap);
 void host_script_stop(struct buf *out, const struct host_stop *stop);
 
 /* Adds a public key with the mark "shoal-UID" to the user's authorized_keys, or removes the keys
- * with that mark if `key` is empty. */
+ * with that mark if `key` is empty. Fails without a change if the uid is not valid. */
 void host_script_authorize(struct buf *out, struct str key, struct str uid);
 
 /* ---- output ---- */
+
+/* Lower-case hexadecimal digits, as many as the provider makes. */
+bool host_uid_is_valid(struct str uid);
 
 enum host_end {
     HOST_DONE,
@@ -71,12 +75,14 @@ struct host_reply {
     int64_t serial;          /* of its record; 0: none */
     json_t *record;          /* NULL: none. Borrowed by readers; released with host_reply_clear() */
     struct str owner;        /* the user who owns the folder, if that is another user */
+    json_t *other;           /* that user's record: only for messages, as `record` is NULL then */
     struct str why;          /* what failed */
     struct str architecture; /* "x86_64" */
     struct str host_key;     /* "ssh-ed25519 AAAA..." */
     int64_t cpus, memory, gpus;
     bool has_flock, is_home_shared, was_changed;
-    bool has_watch; /* the dead-man switch runs */
+    bool has_watch;      /* the dead-man switch runs */
+    bool is_record_read; /* a line with a record was read, also if it is not JSON */
 };
 
 /* `status` and `said` are those of the child that ran the script. Allocates in `arena`. */

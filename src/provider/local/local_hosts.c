@@ -35,6 +35,23 @@ static struct finding *add_finding(struct local_findings *all, enum finding_leve
     return finding;
 }
 
+/* The head's record has the lease. A worker's names the head, or has the uid of the head's, which
+ * may have been made with another name of the head. */
+static bool is_of_cluster(const struct local_call *call)
+{
+    const struct local_operation *operation = call->operation;
+    const struct local_provider *provider = operation->provider;
+    const json_t *record = call->reply.record;
+    const json_t *head = operation->calls[HOST_HEAD].reply.record;
+    bool is_known = host_record_is_of(head, provider->cluster->name, STR("")) &&
+                    json_object_get(head, "lease");
+    return call->host == HOST_HEAD
+               ? is_known
+               : local_is_named(provider, record) ||
+                     (is_known && host_record_is_of(record, provider->cluster->name,
+                                                    host_record_text(head, "uid")));
+}
+
 /* Why a host cannot be used; empty if it can. */
 static struct str trouble_of(const struct local_call *call, bool *ret_is_taken)
 {
@@ -49,10 +66,9 @@ static struct str trouble_of(const struct local_call *call, bool *ret_is_taken)
     if (reply->end != HOST_DONE) {
         return arena_str(arena, str_from(call->err.text));
     }
-    bool is_ours = host_record_is_of(reply->record, provider->cluster->name, STR(""));
-    if (reply->owner.len > 0 || (reply->record && !is_ours)) {
+    if (reply->owner.len > 0 || (reply->record && !is_of_cluster(call))) {
         *ret_is_taken = true;
-        host_record_tell_user(host, reply->record, reply->owner, &err);
+        local_tell_user(call, &err);
         return arena_str(arena, str_from(err.text));
     }
     if (!reply->has_flock) {

@@ -118,7 +118,7 @@ static enum local_edit edit_claim(struct local_call *call)
     }
     if (call->reply.owner.len > 0 || (call->record && !local_owns(provider, call->record))) {
         call->outcome = OUTCOME_CAPACITY;
-        host_record_tell_user(host, call->record, call->reply.owner, &call->err);
+        local_tell_user(call, &call->err);
         return EDIT_LEAVE;
     }
     const struct local_host *head = &provider->hosts[HOST_HEAD];

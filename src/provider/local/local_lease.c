@@ -4,7 +4,7 @@
 
 #include <sys/random.h>
 
-enum { UID_BYTES = 16 };
+enum { UID_BYTES = HOST_UID_CHARS / 2 };
 
 static void local_lease_answer(struct local_operation *operation, bool has_lease)
 {
@@ -31,15 +31,14 @@ static void probe_workers(struct local_operation *operation, local_step_fn *afte
     local_each(operation, hosts, provider->host_count - 1, prepare_nothing, after);
 }
 
-/* The uids of this cluster's name on the workers. */
+/* The uids of this cluster, which has this name and this head, on the workers. */
 static size_t uids_of(const struct local_operation *operation, struct str *uids)
 {
     size_t count = 0;
     for (size_t i = 0; i < operation->call_count; i++) {
         const json_t *record = operation->calls[i].reply.record;
         struct str uid = host_record_text(record, "uid");
-        bool is_new = host_record_is_of(record, operation->provider->cluster->name, STR("")) &&
-                      uid.len > 0;
+        bool is_new = local_is_named(operation->provider, record);
         for (size_t j = 0; j < count && is_new; j++) {
             is_new = !str_eq(uids[j], uid);
         }
@@ -108,7 +107,7 @@ static enum local_edit edit_take(struct local_call *call)
                                       !json_object_get(call->record, "lease"));
     if (is_others || call->reply.owner.len > 0) {
         call->outcome = OUTCOME_INVALID;
-        host_record_tell_user(change.head, call->record, call->reply.owner, &call->err);
+        local_tell_user(call, &call->err);
         return EDIT_LEAVE;
     }
     if (!was_there && operation->text.len == 0) {
@@ -165,7 +164,7 @@ static void choose_uid(struct local_operation *operation)
     operation->found_records = ARENA_ARRAY(&operation->arena, operation->call_count, json_t *);
     for (size_t i = 0; i < operation->call_count; i++) {
         json_t *record = operation->calls[i].reply.record;
-        if (host_record_is_of(record, operation->provider->cluster->name, STR(""))) {
+        if (local_is_named(operation->provider, record)) {
             operation->found_records[operation->found_count++] = json_incref(record);
         }
     }

@@ -21,8 +21,8 @@ static size_t add_strays(struct local_operation *operation, struct machine *mach
         const json_t *record = operation->calls[i].reply.record;
         struct str id = host_record_text(record, "id");
         if (operation->calls[i].host == HOST_HEAD || id.len == 0 ||
-            !host_record_is_of(record, provider->cluster->name,
-                               operation->keeps_uid ? provider->uid : STR("")) ||
+            !(operation->keeps_uid ? local_owns(provider, record)
+                                   : local_is_named(provider, record)) ||
             host_record_node(operation->head, id) || !is_wanted(operation, record)) {
             continue;
         }
@@ -85,10 +85,10 @@ static enum local_edit edit_clean(struct local_call *call)
 {
     const struct local_provider *provider = call->operation->provider;
     if (!local_owns(provider, call->record)) {
-        call->outcome = call->record ? OUTCOME_INVALID : OUTCOME_DONE;
-        if (call->record) {
-            host_record_tell_user(local_host_of(provider, call->host), call->record,
-                                  call->reply.owner, &call->err);
+        bool is_used = call->record || call->reply.owner.len > 0;
+        call->outcome = is_used ? OUTCOME_INVALID : OUTCOME_DONE;
+        if (is_used) {
+            local_tell_user(call, &call->err);
         }
         return EDIT_LEAVE;
     }

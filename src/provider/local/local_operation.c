@@ -115,9 +115,23 @@ size_t local_find_host(const struct local_provider *provider, struct str address
     return SIZE_MAX;
 }
 
+bool local_is_named(const struct local_provider *provider, const json_t *record)
+{
+    return host_record_is_of(record, provider->cluster->name, STR("")) &&
+           str_eq(host_record_text(record, "head"), local_host_of(provider, HOST_HEAD));
+}
+
 bool local_owns(const struct local_provider *provider, const json_t *record)
 {
-    return host_record_is_of(record, provider->cluster->name, provider->uid);
+    return provider->uid.len > 0 ? host_record_is_of(record, provider->cluster->name, provider->uid)
+                                 : local_is_named(provider, record);
+}
+
+void local_tell_user(const struct local_call *call, struct err *err)
+{
+    const struct host_reply *reply = &call->reply;
+    host_record_tell_user(local_host_of(call->operation->provider, call->host),
+                          reply->record ? reply->record : reply->other, reply->owner, err);
 }
 
 bool local_has_lease(const struct local_provider *provider)

@@ -144,6 +144,12 @@ size_t local_find_host(const struct local_provider *provider, struct str address
 /* Does the head's record belong to this cluster, and to the uid that this provider uses? */
 bool local_owns(const struct local_provider *provider, const json_t *record);
 
+/* Does a worker's record name this cluster and this head? Another cluster may have the name. */
+bool local_is_named(const struct local_provider *provider, const json_t *record);
+
+/* "HOST is used by cluster NAME ...", from the reply of the call. */
+void local_tell_user(const struct local_call *call, struct err *err);
+
 /* Is the lease certainly ours for some seconds more? */
 bool local_has_lease(const struct local_provider *provider);
 
