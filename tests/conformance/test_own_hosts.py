@@ -101,6 +101,66 @@ def test_another_cluster_is_refused(hosts):
     assert hosts.records() == {} and hosts.keys() == []
 
 
+def test_a_cluster_with_this_name_and_another_head_is_left_alone(hosts):
+    """Its workers are not used, not freed, and do not give their uid to this cluster."""
+    theirs = {"cluster": hosts.cluster, "uid": "f" * 32, "head": "elsewhere", "id": "h2@1.1"}
+    folder = hosts.folder / "h2" / "host"
+    folder.mkdir(parents=True)
+    text = f"5\n{json.dumps(theirs)}\n"
+    (folder / "record").write_text(text, encoding="ascii")
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
+    assert status == 0 and json.loads(out)["uid"] != theirs["uid"], out + err
+    head = hosts.records()["h0"]
+    assert "h2" not in {node["host"] for node in head["nodes"]}
+    assert "used by cluster conform (uid ffffffff, head elsewhere" in head["unused"]["h2"]["why"]
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    assert (folder / "record").read_text(encoding="ascii") == text
+    assert list(hosts.records()) == ["h2"] and hosts.keys() == []
+
+
+def test_hosts_that_left_the_file_are_freed(hosts):
+    """h97 to h99 have the key, by the head's record. h98 does not answer; Ray stays on h99."""
+    status, out, err = hosts.run("prepare")
+    assert status == 0, out + err
+    path = hosts.folder / "h0" / "host" / "record"
+    serial, text = path.read_text(encoding="utf-8").split("\n")[:2]
+    head = json.loads(text)
+    head["keys"].update({"h97": True, "h98": True, "h99": True})
+    path.write_text(f"{serial}\n{json.dumps(head)}\n", encoding="utf-8")
+    for name in ("h97", "h98", "h99"):
+        shutil.copytree(hosts.folder / "h1", hosts.folder / name)
+        (hosts.folder / name / "host").mkdir()
+        own = {"cluster": hosts.cluster, "uid": head["uid"], "head": "h0", "id": name + "@1.1"}
+        uid = "e" * 32 if name == "h99" else head["uid"]
+        (hosts.folder / name / "host" / "record").write_text(
+            f"8\n{json.dumps(own | {'uid': uid})}\n", encoding="utf-8")
+    (hosts.folder / "h98" / "down").touch()
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    left = [line for line in out.splitlines() if "no longer in worker_ips" in line]
+    assert len(left) == 1 and "h98 does not answer ssh" in left[0], out
+    assert f"sed -i /shoal-{head['uid']}/d ~/.ssh/authorized_keys" in left[0]
+    assert sorted(hosts.records()) == ["h98", "h99"]
+    assert [path.parts[-3] for path in hosts.keys()] == ["h98"]
+
+
+def test_a_shared_home_is_an_error(hosts, monkeypatch):
+    """Freeing one worker would delete the state of the others and of the head."""
+    fake = hosts.folder / "fake"
+    fake.mkdir()
+    (fake / "stat").write_text('#!/bin/sh\ncase "$HOME" in */h[13]) echo nfs ;; *) echo ext2 ;;'
+                               ' esac\n', encoding="ascii")
+    (fake / "stat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
+    assert status == 0, out + err
+    assert "survey: hosts: 22 of 24 workers can be used" in err
+    head = hosts.records()["h0"]
+    assert {"h1", "h3"}.isdisjoint(node["host"] for node in head["nodes"])
+    assert "network file system" in head["unused"]["h1"]["why"]
+
+
 def test_launches_with_kills(hosts):
     """Killed at random: every record on a host is that of a node that the head knows."""
     dice = random.Random(3)

@@ -7,12 +7,37 @@ static void all_hosts(struct local_operation *operation,
                       void (*prepare)(struct local_call *call, struct buf *script),
                       local_step_fn *after)
 {
-    size_t count = operation->provider->host_count;
+    size_t count = operation->provider->host_count + operation->former_count;
     size_t *hosts = ARENA_ARRAY(&operation->arena, count, size_t);
     for (size_t i = 0; i < count; i++) {
         hosts[i] = i;
     }
     local_each(operation, hosts, count, prepare, after);
+}
+
+/* ---- hosts that the file no longer names ---- */
+
+/* They have the cluster's key, by the head's record. They are added after the file's hosts. */
+static void add_former(struct local_operation *operation)
+{
+    struct local_provider *provider = operation->provider;
+    json_t *keys = json_object_get(operation->head, "keys");
+    size_t most = provider->host_count + json_object_size(keys);
+    struct local_host *hosts = ARENA_ARRAY(&provider->arena, most, struct local_host);
+    const char *key;
+    json_t *value;
+    for (size_t i = 0; i < provider->host_count; i++) {
+        hosts[i] = provider->hosts[i];
+    }
+    operation->former_count = 0;
+    json_object_foreach(keys, key, value)
+    {
+        struct str host = arena_str(&provider->arena, str_from(key));
+        if (local_find_host(provider, host) == SIZE_MAX) {
+            hosts[provider->host_count + operation->former_count++].choice.host = host;
+        }
+    }
+    provider->hosts = hosts;
 }
 
 /* ---- preflight ---- */
@@ -24,6 +49,7 @@ struct local_findings {
     struct finding_row *rows; /* workers that cannot be used */
     size_t row_count;
     size_t usable, taken;
+    bool has_shared;
 };
 
 static struct finding *add_finding(struct local_findings *all, enum finding_level level,
@@ -93,10 +119,9 @@ static void find_head(struct local_findings *all, const struct local_call *call)
                                "and auth.ssh_private_key")
             ->path = STR("provider.head_ip");
     } else if (call->reply.is_home_shared && all->operation->provider->host_count > 1) {
-        add_finding(all, FINDING_WARNING, "hosts",
-                    STR("the home directory on the head is on a network file system. Shoal keeps "
-                        "the state of each node in ~/.shoal, which must not be shared"),
-                    "use a user with a local home directory");
+        add_finding(all, FINDING_ERROR, "head", STR("the head cannot be used: " HOME_IS_SHARED),
+                    "use a user with a home directory on a local disk")
+            ->path = STR("provider.head_ip");
     }
 }
 
@@ -106,6 +131,10 @@ static void find_worker(struct local_findings *all, const struct local_call *cal
     bool is_taken;
     struct str trouble = trouble_of(call, &is_taken);
     all->taken += is_taken;
+    if (trouble.len == 0 && call->reply.is_home_shared) {
+        trouble = STR(HOME_IS_SHARED);
+        all->has_shared = true;
+    }
     if (trouble.len == 0) {
         all->usable++;
         return;
@@ -141,13 +170,16 @@ static void sum_up_workers(struct local_findings *all)
         return;
     }
     bool is_short = (int64_t)all->usable < least_workers(provider);
-    enum finding_level level = is_short && all->taken > 0 ? FINDING_ERROR : FINDING_WARNING;
+    enum finding_level level = all->has_shared || (is_short && all->taken > 0) ? FINDING_ERROR
+                                                                               : FINDING_WARNING;
     struct finding *finding = add_finding(
         all, level, "hosts",
         arena_printf(arena, "%zu of %zu workers can be used%s", all->usable, count,
                      is_short ? ", fewer than min_workers" : ""),
         level == FINDING_ERROR
-            ? "free the hosts, or remove them from worker_ips"
+            ? all->has_shared ? "use a user with a home directory on a local disk, or remove the "
+                                "hosts from worker_ips"
+                              : "free the hosts, or remove them from worker_ips"
             : "the cluster starts without them; they are tried again while it runs");
     finding->path = STR("provider.worker_ips");
     finding->rows = all->rows;
@@ -222,7 +254,7 @@ static void answer_resources(struct local_operation *operation)
 static struct provider_resource *local_hosts_add_thing(struct local_operation *operation,
                                                        const char *kind, struct str id)
 {
-    size_t most = 2 * operation->provider->host_count + 1;
+    size_t most = 2 * (operation->provider->host_count + operation->former_count) + 1;
     if (!operation->things) {
         operation->things = ARENA_ARRAY(&operation->arena, most, struct provider_resource);
     }
@@ -357,13 +389,56 @@ static bool has_key(const struct local_operation *operation, size_t host)
     return !operation->head || json_object_get(keys, arena_str(&arena, address).ptr) != NULL;
 }
 
+/* Its record, and what runs there, if it still has one of this cluster. */
+static enum local_edit edit_free_former(struct local_call *call)
+{
+    if (!local_owns(call->operation->provider, call->record)) {
+        return EDIT_LEAVE;
+    }
+    call->stops = true;
+    return EDIT_REMOVE;
+}
+
+static void prepare_former(struct local_call *call, struct buf *script)
+{
+    (void)script;
+    call->edit = edit_free_former;
+}
+
+/* Nothing will visit a host again that is not in the file: the user gets the command. */
+static void tell_former(struct local_operation *operation, struct str host, const char *why)
+{
+    local_hosts_add_thing(operation, "ssh key", host)->note = arena_printf(
+        &operation->arena,
+        "%.*s. It is no longer in worker_ips. When it answers, stop Ray there and run: sed -i "
+        "/shoal-%.*s/d ~/.ssh/authorized_keys; rm -rf " HOST_FOLDER,
+        STR_ARG(str_sub(str_from(why), 0, RESOURCE_NOTE_MAX)), STR_ARG(operation->provider->uid));
+}
+
+/* The freeing of a former host comes before the removal of its key. */
+static const struct local_call *failed_freeing(const struct local_operation *operation, size_t host)
+{
+    for (size_t i = 0; i < operation->checked_count; i++) {
+        const struct local_call *call = &operation->checked[i];
+        if (call->host == host && call->outcome != OUTCOME_DONE) {
+            return call;
+        }
+    }
+    return NULL;
+}
+
 static void on_keys_removed(struct local_operation *operation)
 {
     size_t left = 0;
     for (size_t i = 0; i < operation->call_count; i++) {
         const struct local_call *call = &operation->calls[i];
         struct str host = local_host_of(operation->provider, call->host);
-        if (call->outcome == OUTCOME_DONE && call->reply.was_changed) {
+        const struct local_call *unfreed = failed_freeing(operation, call->host);
+        if (unfreed) {
+            tell_former(operation, host, unfreed->err.text);
+        } else if (call->host >= operation->provider->host_count && call->outcome != OUTCOME_DONE) {
+            tell_former(operation, host, call->err.text);
+        } else if (call->outcome == OUTCOME_DONE && call->reply.was_changed) {
             local_hosts_add_thing(operation, "ssh key", host)->is_gone = true;
         } else if (call->outcome != OUTCOME_DONE && has_key(operation, call->host)) {
             struct str why = str_sub(str_from(call->err.text), 0, RESOURCE_NOTE_MAX);
@@ -379,6 +454,32 @@ static void on_keys_removed(struct local_operation *operation)
         return;
     }
     local_edit_head(operation, edit_remove_record, on_record_removed);
+}
+
+static void on_former_freed(struct local_operation *operation)
+{
+    operation->checked = operation->calls;
+    operation->checked_count = operation->call_count;
+    operation->call_count = 0;
+    for (size_t i = 0; i < operation->checked_count; i++) {
+        host_reply_clear(&operation->checked[i].reply);
+        json_decref(operation->checked[i].record);
+        operation->checked[i].record = NULL;
+    }
+    operation->text = STR("");
+    all_hosts(operation, prepare_key, on_keys_removed);
+}
+
+static void free_former(struct local_operation *operation)
+{
+    size_t count;
+    add_former(operation);
+    count = operation->former_count;
+    size_t *hosts = ARENA_ARRAY(&operation->arena, count, size_t);
+    for (size_t i = 0; i < count; i++) {
+        hosts[i] = operation->provider->host_count + i;
+    }
+    local_each(operation, hosts, count, prepare_former, on_former_freed);
 }
 
 static void on_nodes_read(struct local_operation *operation)
@@ -405,8 +506,7 @@ static void on_nodes_read(struct local_operation *operation)
         answer_resources(operation);
         return;
     }
-    operation->text = STR("");
-    all_hosts(operation, prepare_key, on_keys_removed);
+    free_former(operation);
 }
 
 void local_remove(struct provider *base, provider_resources_fn *done, void *context)

@@ -130,6 +130,12 @@ static enum local_edit edit_claim(struct local_call *call)
                 STR_ARG(own->architecture), STR_ARG(head->architecture));
         return EDIT_LEAVE;
     }
+    if (own->is_home_shared) {
+        call->outcome = OUTCOME_CAPACITY;
+        err_set(&call->err, ERR_CONFIG, "%.*s cannot be used: " HOME_IS_SHARED,
+                STR_ARG(str_sub(host, 0, 100)));
+        return EDIT_LEAVE;
+    }
     if (call->record &&
         str_eq(host_record_text(call->record, "id"), host_record_text(node, "id"))) {
         return EDIT_LEAVE;

@@ -209,6 +209,7 @@ static void note_facts(struct local_call *call)
         host->cpus = reply->cpus;
         host->memory = reply->memory;
         host->gpus = reply->gpus;
+        host->is_home_shared = reply->is_home_shared;
     }
     if (reply->host_key.len > 0 && reach->key) {
         reach->key(reach->context, host->choice.host, reply->host_key);

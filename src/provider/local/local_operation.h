@@ -21,6 +21,7 @@ struct local_host {
     struct host_choice choice;
     struct str architecture;
     int64_t cpus, memory, gpus;
+    bool is_home_shared;
 };
 
 struct local_operation;
@@ -30,9 +31,9 @@ struct local_provider {
     struct loop *loop;
     const struct provider_cluster *cluster;
     struct local_setup setup;
-    struct arena arena; /* for the provider's lifetime */
-    struct local_host *hosts;
-    size_t host_count;
+    struct arena arena;          /* for the provider's lifetime */
+    struct local_host *hosts;    /* and at the end those that it no longer names */
+    size_t host_count;           /* in the file */
     struct host_choice *choices; /* the same hosts, for host_record_reserve() */
     struct host_stop stop;
     struct str nonce;
@@ -110,6 +111,7 @@ struct local_operation {
     bool is_by_name, has_unknown, keeps_uid;
     json_t **found_records; /* of workers, owned */
     size_t found_count;
+    size_t former_count;        /* hosts that have a key and are no longer in the file */
     struct local_call *checked; /* finished calls of an earlier step */
     size_t checked_count;
     json_t *head;   /* the head's record after its last edit, owned; NULL: none */
@@ -146,6 +148,10 @@ bool local_owns(const struct local_provider *provider, const json_t *record);
 
 /* Does a worker's record name this cluster and this head? Another cluster may have the name. */
 bool local_is_named(const struct local_provider *provider, const json_t *record);
+
+#define HOME_IS_SHARED                                                                       \
+    "its home directory is on a network file system. Shoal keeps the state of each node in " \
+    "~/.shoal, and freeing a worker deletes it, so it must not be shared"
 
 /* "HOST is used by cluster NAME ...", from the reply of the call. */
 void local_tell_user(const struct local_call *call, struct err *err);
