@@ -119,6 +119,43 @@ def test_an_own_machine_stops_ray_and_keeps_running(machine):
     assert machine.run("host") == (4, [])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_other_users_of_an_own_machine_are_no_contact(machine):
+    """Neither their raylet nor their ssh session; a raylet in a container counts."""
+    lost = machine.root / "run/shoal/lost"
+    lost.parent.mkdir()
+    lost.write_text(f"echo lost >>{machine.root}/log\n")
+    theirs, ours = machine.root / "proc/77", machine.root / "proc/1"
+    (theirs / "comm").write_text("raylet\n")
+    (theirs / "status").write_text("Name:\traylet\nNSpid:\t77\n")
+    (theirs / "environ").write_text("A=b\0SSH_CONNECTION=10.0.0.4 6 10.0.0.5 22\0")
+    os.chown(theirs, 65534, 65534)
+    machine.ss("0 0 10.0.0.5:22 10.0.0.4:6\n" + INFO.format(snd=9, rcv=5, ack=5)
+               + "0 0 10.0.0.5:22 10.0.0.4:66\n" + INFO.format(snd=9, rcv=90000, ack=90000))
+    assert machine.run("host") == (3, ["lost"])
+    (ours / "environ").write_text("SSH_CONNECTION=10.0.0.4 66 10.0.0.5 22\0")
+    assert machine.run("host") == (3, ["lost"])
+    (ours / "environ").write_text("A=b\0SSH_CONNECTION=10.0.0.4 6 10.0.0.5 22\0")
+    assert machine.run("host") == (21, [])
+    (ours / "environ").write_text("")
+    (theirs / "status").write_text("Name:\traylet\nNSpid:\t77\t12\n")
+    assert machine.run("host") == (21, [])
+
+
+def test_own_ssh_without_ss(machine):
+    machine.without_ss()
+    for name in ("tr", "sed", "sort", "sh"):
+        (machine.programs / name).symlink_to(shutil.which(name))
+    (machine.root / "run/shoal").mkdir()
+    (machine.root / "run/shoal/lost").write_text(f"echo lost >>{machine.root}/log\n")
+    (machine.root / "proc/net/tcp").write_text(
+        "   1: 0500000A:0016 0400000A:C350 01 00000000:00000000 02:0009\n")
+    (machine.root / "proc/77/environ").write_text("SSH_CONNECTION=10.0.0.4 50001 10.0.0.5 22\0")
+    assert machine.run("host") == (3, ["lost"])
+    (machine.root / "proc/1/environ").write_text("SSH_CONNECTION=10.0.0.4 50000 10.0.0.5 22\0")
+    assert machine.run("host") == (21, [])
+
+
 def test_a_raylet_is_contact(machine):
     (machine.root / "proc/77/comm").write_text("raylet\n")
     assert machine.run() == (21, [])

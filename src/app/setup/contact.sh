@@ -25,15 +25,37 @@ say() {
 # A raylet ends by itself a minute after its GCS stopped answering; after ten minutes with
 # metadata.shoal.gcs_store: disk.
 has_raylet() {
-    grep -sqx raylet "$r"/proc/[0-9]*/comm
+    for p in $(grep -slx raylet "$r"/proc/[0-9]*/comm); do
+        if is_own "${p%/comm}"; then return; fi
+    done
+    return 1
+}
+
+# An own machine may have other users. Processes in a container can have any user.
+is_own() {
+    [ "$role" != host ] || [ -O "$1" ] || grep -sqE '^NSpid:([[:space:]]+[0-9]+){2}' "$1/status"
+}
+
+# The ports of the clients of this user's ssh sessions, in one line.
+own_ports() {
+    echo $(for p in "$r"/proc/[0-9]*; do
+        if [ -O "$p" ]; then tr '\0' '\n' <"$p/environ"; fi
+    done 2>/dev/null | sed -n 's/^SSH_CONNECTION=[^ ]* \([0-9]*\) .*/\1/p' | sort -u)
 }
 
 # An ssh connection whose other end has sent something, or acknowledged something, since the last
 # check but one. The connection of a head that vanished stays open for two hours and does neither.
 has_ssh() {
+    ports=
+    if [ "$role" = host ]; then
+        ports=$(own_ports)
+        [ -n "$ports" ] || return 1
+    fi
     if command -v ss >/dev/null; then
-        ss -tin state established '( sport = :22 )' 2>/dev/null | awk -v most=$((every * 2000)) '
-            /rto:/ {
+        ss -tin state established '( sport = :22 )' 2>/dev/null | awk -v most=$((every * 2000)) \
+            -v ports="$ports" '
+            !/rto:/ { peer = $4; sub(/.*:/, "", peer) }
+            /rto:/ && (ports == "" || index(" " ports " ", " " peer " ")) {
                 last["rcv"] = last["ack"] = 0
                 for (i = 1; i <= NF; i++)
                     if ($i ~ /^last(rcv|ack):/) last[substr($i, 5, 3)] = substr($i, 9) + 0
@@ -41,8 +63,11 @@ has_ssh() {
             }
             END { exit !found }'
     else
-        grep -sqE '^ *[0-9]+: [0-9A-F]+:0016 [0-9A-F]+:[0-9A-F]+ 01 ' "$r/proc/net/tcp" \
-            "$r/proc/net/tcp6"
+        hex=
+        for p in $ports; do hex="$hex|$(printf %04X "$p")"; done
+        hex=${hex#|}
+        grep -sqE "^ *[0-9]+: [0-9A-F]+:0016 [0-9A-F]+:(${hex:-[0-9A-F]+}) 01 " \
+            "$r/proc/net/tcp" "$r/proc/net/tcp6"
     fi
 }
 
