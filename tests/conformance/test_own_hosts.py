@@ -184,8 +184,7 @@ def test_launches_with_kills(hosts):
 
 
 def test_a_node_that_is_ending_is_terminated_again(hosts):
-    """`remove` is killed after the mark, and finds a host that does not answer: the next one
-    finishes the work."""
+    """A host did not answer when its node was terminated: the next `remove` finishes the work."""
     status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
     assert status == 0, out + err
     worker = sorted(set(hosts.records()) - {"h0"})[0]
@@ -196,6 +195,19 @@ def test_a_node_that_is_ending_is_terminated_again(hosts):
               if node["state"] != "gone"}
     assert states[worker] == "ending" and worker in hosts.records()
     (hosts.folder / worker / "down").unlink()
+    status, out, err = hosts.run("remove")
+    assert status == 0, out + err
+    assert hosts.records() == {} and hosts.keys() == []
+
+
+def test_a_remove_that_was_killed_after_the_mark(hosts):
+    """The nodes are marked, and nothing has happened on their hosts."""
+    status, out, err = hosts.run("launches", "--journal", hosts.folder / "journal", "--count", 3)
+    assert status == 0, out + err
+    path = hosts.folder / "h0" / "host" / "record"
+    text = path.read_text(encoding="utf-8")
+    assert '"running"' in text
+    path.write_text(text.replace('"running"', '"ending"'), encoding="utf-8")
     status, out, err = hosts.run("remove")
     assert status == 0, out + err
     assert hosts.records() == {} and hosts.keys() == []

@@ -126,6 +126,33 @@ static void a_stale_process_cannot_remove_a_later_record(void **state)
     host_reply_clear(&last);
 }
 
+static void a_lost_host_frees_itself_if_its_record_is_the_same(void **state)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    AUTO_BUF struct buf script;
+    AUTO_BUF struct buf lost;
+    json_t *record = json_pack("{s:s}", "uid", UID_A);
+    struct host_swap swap = {.record = record, .watch = STR(":")};
+    (void)state;
+    buf_init(&script, HOST_SCRIPT_BYTES_MAX);
+    buf_init(&lost, HOST_SCRIPT_BYTES_MAX);
+    host_script_swap(&script, &swap);
+    json_decref(record);
+    assert_int_equal(run(&script, &arena).end, HOST_DONE);
+    buf_add_c(&lost, get("host/lost"));
+    struct host_reply first = run_probe(&arena);
+    assert_int_equal(run_swap(first.serial, UID_A, NULL, &arena).end, HOST_DONE);
+    run(&lost, &arena);
+    assert_string_not_equal(get("host/record"), "");
+    assert_int_equal(run_swap(first.serial + 1, NULL, NULL, &arena).end, HOST_DONE);
+    host_reply_clear(&first);
+    assert_int_equal(run(&script, &arena).end, HOST_DONE);
+    buf_clear(&lost);
+    buf_add_c(&lost, get("host/lost"));
+    run(&lost, &arena);
+    assert_string_equal(get("host/record"), "");
+}
+
 static void a_record_is_printed_as_one_line(void **state)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -188,7 +215,8 @@ static void a_container_that_runs_is_not_stopped(void **state)
     assert_int_equal(run_swap(0, UID_A, NULL, &arena).end, HOST_DONE);
     struct host_reply first = run_probe(&arena);
     put("fake/docker",
-        "#!/bin/sh\n[ \"$1\" = ps ] || exit 1\n[ \"$*\" = 'ps -q -f name=^/ray_box$' ] && echo abc\n",
+        "#!/bin/sh\n[ \"$1\" = ps ] || exit 1\n"
+        "[ \"$*\" = 'ps -q -f name=^/ray_box$' ] && echo abc\n",
         0700);
     struct host_reply reply = run_swap(first.serial, NULL, &stop, &arena);
     assert_int_equal(reply.end, HOST_FAILED);
@@ -207,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stale_process_cannot_remove_a_later_record),
+        cmocka_unit_test(a_lost_host_frees_itself_if_its_record_is_the_same),
         cmocka_unit_test(a_record_is_printed_as_one_line),
         cmocka_unit_test(a_key_is_removed_from_a_whole_copy),
         cmocka_unit_test(a_container_that_runs_is_not_stopped),

@@ -207,6 +207,17 @@ void host_script_stop(struct buf *out, const struct host_stop *stop)
     buf_add_c(out, "end\n");
 }
 
+/* Lower-case hexadecimal digits, as many as the provider makes. */
+static bool is_host_uid(struct str uid)
+{
+    for (size_t i = 0; i < uid.len; i++) {
+        if (!memchr("0123456789abcdef", uid.ptr[i], 16)) {
+            return false;
+        }
+    }
+    return uid.len == HOST_UID_CHARS;
+}
+
 /* The file is only replaced by a whole copy, under a lock that all clusters of the user share. */
 static const char authorizing[] =
     "umask 077\n"
@@ -239,7 +250,7 @@ static const char authorizing[] =
 void host_script_authorize(struct buf *out, struct str key, struct str uid)
 {
     buf_add_c(out, prologue);
-    if (!host_uid_is_valid(uid)) {
+    if (!is_host_uid(uid)) {
         buf_add_c(out, "fail 'the uid of the cluster is not valid'\n");
         return;
     }
@@ -250,16 +261,6 @@ void host_script_authorize(struct buf *out, struct str key, struct str uid)
 }
 
 /* ---- reading ---- */
-
-bool host_uid_is_valid(struct str uid)
-{
-    for (size_t i = 0; i < uid.len; i++) {
-        if (!memchr("0123456789abcdef", uid.ptr[i], 16)) {
-            return false;
-        }
-    }
-    return uid.len == HOST_UID_CHARS;
-}
 
 static void read_number(struct str text, int64_t *number)
 {
@@ -357,7 +358,7 @@ void host_reply_read(struct str output, int status, struct str said, struct aren
     } else if (reply.owner.len > 0) {
         reply.other = reply.record;
         reply.record = NULL;
-    } else if (reply.record ? !host_uid_is_valid(uid_of(reply.record)) : reply.serial > 0) {
+    } else if (reply.record ? !is_host_uid(uid_of(reply.record)) : reply.serial > 0) {
         reply.end = HOST_FAILED;
         reply.why = STR("its record " HOST_FOLDER "/record cannot be read");
     }

@@ -58,9 +58,6 @@ void host_script_authorize(struct buf *out, struct str key, struct str uid);
 
 /* ---- output ---- */
 
-/* Lower-case hexadecimal digits, as many as the provider makes. */
-bool host_uid_is_valid(struct str uid);
-
 enum host_end {
     HOST_DONE,
     HOST_CONFLICT,  /* the record has another serial number: see `record` */
