@@ -152,9 +152,8 @@ ALL = (
       "setup->deadline_ms > 0 ? setup->deadline_ms : DEADLINE_MS", "10000",
       caught="cli/node::gate_refuses"),
     M(35, "remote/ssh.c", "ssh accepts any host key",
-      'ssh_add_option(words, "StrictHostKeyChecking", STR("yes"));',
-      'ssh_add_option(words, "StrictHostKeyChecking",\n'
-      '               mutation_is(35) ? STR("no") : STR("yes"));', "raw",
+      'place->user_hosts ? STR("accept-new") : STR("yes"));',
+      'mutation_is(35) ? STR("no") : place->user_hosts ? STR("accept-new") : STR("yes"));', "raw",
       caught="unit/ssh"),
     M(36, "remote/step_run.c", "step.sh is readable by others",
       "O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);\n    if (fd < 0) {\n        return false;",
