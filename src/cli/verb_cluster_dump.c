@@ -1,6 +1,8 @@
 /* verb_cluster_dump.c: writes what support needs to know about a cluster into one text file. */
 #include "app/cluster_state.h"
+#include "app/setup/setup_plan.h"
 #include "cli/output.h"
+#include "cli/remote_line.h"
 #include "cli/target.h"
 #include "config/document/yaml_write.h"
 #include "config/secret.h"
@@ -76,31 +78,71 @@ static const struct example examples[] = {
 
 /* ---- on the head ---- */
 
-/* The first line is Ray's token, so that it can be masked in the rest. */
-#define SCRIPT_START                                                                     \
-    "head -n 1 ~/.ray/auth_token 2>/dev/null | tr -d '\\n'; echo; exec 2>&1\n"           \
-    "part() { printf '\\n==== %s ====\\n' \"$1\"; }\n"                                   \
-    "ends() { for f; do [ -f \"$f\" ] || continue; part \"$f\"; tail -n 500 \"$f\" | "   \
-    "tail -c 200000; done; }\n"                                                          \
-    "program=~/.shoal/bin/shoal\n"                                                       \
-    "part 'machine of the head'; uname -a; cat /etc/os-release; nproc; free -m; df -h\n" \
-    "for verb in version status 'ctl --ask events'; do part \"$verb\"; "                 \
-    "timeout 30 $program $verb; done\n"                                                  \
+/*
+ * A login may print lines of its own, so markers say where the output of the script starts. Ray's
+ * token comes before it, so that it can be masked in the rest.
+ */
+#define TOKEN_MARK "shoal-token "
+#define START_MARK "shoal-dump"
+
+#define SCRIPT_TOKEN \
+    "printf '\\n" TOKEN_MARK "%s\\n' \"$(head -n 1 " SETUP_TOKEN_FILE " 2>/dev/null)\"\n"
+#define SCRIPT_PARTS                                                                   \
+    "part() { printf '\\n==== %s ====\\n' \"$1\"; }\n"                                 \
+    "ends() { for f; do [ -f \"$f\" ] || continue; part \"$f\"; tail -n 500 \"$f\" | " \
+    "tail -c 200000; done; }\n"
+#define SCRIPT_START                                                                         \
+    "printf '\\n" START_MARK "\\n'; exec 2>&1\n" SCRIPT_PARTS "program=~/.shoal/bin/shoal\n" \
+    "part 'machine of the head'; uname -a; cat /etc/os-release; nproc; free -m; df -h\n"     \
+    "for verb in version status 'ctl --ask events'; do part \"$verb\"; "                     \
+    "timeout 30 $program $verb; done\n"                                                      \
     "ends ~/.shoal/cluster/log/* ~/.shoal/cluster/*.log\n"
 
-static struct str dump_script(const struct dump_fields *given, struct arena *arena)
+/* Where Ray runs: in the container as shoal exec does, if the file has one. */
+static struct str dump_where_ray_is(const struct target *target, struct str script)
 {
-    return arena_printf(
-        arena, "%s%s%s%s%s\n", SCRIPT_START,
+    struct arena *arena = target->cli.arena;
+    struct remote_line line = {.command = script,
+                               .docker = remote_line_docker(target->config, NULL, script)};
+    return line.docker
+               ? arena_printf(arena, "%.*s </dev/null\n", STR_ARG(remote_line_make(&line, arena)))
+               : script;
+}
+
+static struct str dump_script(const struct target *target, const struct dump_fields *given)
+{
+    struct arena *arena = target->cli.arena;
+    struct str ray = arena_printf(
+        arena, "%s%s%s%s", SCRIPT_PARTS,
         given->no_logs ? ""
                        : "ends /tmp/ray/session_latest/logs/*.log "
                          "/tmp/ray/session_latest/logs/*.out "
                          "/tmp/ray/session_latest/logs/*.err\n",
         given->no_state ? "" : "ends /tmp/ray/session_latest/logs/debug_state*.txt\n",
-        given->no_pip ? "" : "part 'Python packages'; python3 -V; python3 -m pip freeze\n",
-        given->no_processes        ? ""
-        : given->processes_verbose ? "part processes; ps -eww -o pid,ppid,user,rss,etime,args"
-                                   : "part processes; ps -e -o pid,ppid,user,rss,etime,comm");
+        given->no_pip ? "" : "part 'Python packages'; python3 -V; python3 -m pip freeze\n");
+    return arena_printf(arena, "%s%.*s%s%.*s%s\n", SCRIPT_TOKEN,
+                        STR_ARG(dump_where_ray_is(target, STR(SCRIPT_TOKEN))), SCRIPT_START,
+                        STR_ARG(dump_where_ray_is(target, ray)),
+                        given->no_processes ? ""
+                        : given->processes_verbose
+                            ? "part processes; ps -eww -o pid,ppid,user,rss,etime,args"
+                            : "part processes; ps -e -o pid,ppid,user,rss,etime,comm");
+}
+
+/* Cuts off everything before the output of the script, and masks Ray's tokens. */
+static bool dump_cut_login(struct str *text, struct redact *redact)
+{
+    bool has_token = false;
+    while (text->len > 0) {
+        struct str line = str_cut(text, '\n');
+        if (str_starts(line, TOKEN_MARK)) {
+            redact_add(redact, str_trim(str_sub(line, sizeof(TOKEN_MARK) - 1, line.len)));
+            has_token = true;
+        } else if (str_is(line, START_MARK)) {
+            return has_token;
+        }
+    }
+    return false;
 }
 
 struct dump_run {
@@ -113,20 +155,22 @@ static void dump_on_end(void *context, const struct child_result *result)
 {
     struct dump_run *run = context;
     buf_add(&run->text, result->output[CHILD_STDOUT]);
-    if (!child_was_fine(result) && run->text.len == 0) {
+    if (!child_was_fine(result)) {
         run->err = result->err;
     }
     cloud_session_stop(run->session);
 }
 
+/* Without the markers nothing of the output is used, because it may contain Ray's token. */
 static bool dump_ask_head(struct target *target, const struct dump_fields *given,
-                          struct dump_run *run, struct err *err)
+                          struct dump_run *run, struct redact *redact, struct str *ret_text,
+                          struct err *err)
 {
     struct launcher_head head;
     struct ssh_target place;
     const char *const *argv;
     struct arena *arena = target->cli.arena;
-    struct ssh_session session = {.command = dump_script(given, arena)};
+    struct ssh_session session = {.command = dump_script(target, given)};
     if (!target_find(target, &head, &place, err)) {
         return false;
     }
@@ -141,12 +185,21 @@ static bool dump_ask_head(struct target *target, const struct dump_fields *given
                                      .deadline_ms = DUMP_MS,
                                      .done = dump_on_end,
                                      .context = run});
-    bool ok = cloud_session_run(&target->session, err);
-    if (ok && run->err.kind != ERR_NONE) {
-        *err = run->err;
-        ok = false;
+    if (!cloud_session_run(&target->session, err)) {
+        return false;
     }
-    return ok;
+    *ret_text = buf_str(&run->text);
+    if (dump_cut_login(ret_text, redact)) {
+        return true;
+    }
+    if (run->err.kind != ERR_NONE) {
+        *err = run->err;
+        return false;
+    }
+    return err_set(err, ERR_PROTOCOL,
+                   "the output of the head has no line " START_MARK
+                   "; check that a command over ssh works: shoal exec %.*s true",
+                   STR_ARG(target_text(target)));
 }
 
 /* ---- secrets ---- */
@@ -244,9 +297,8 @@ static int dump_work(struct target *target, const void *fields)
     struct redact *redact = redact_new();
     dump_hide_known(target, redact);
     dump_add_local(target, &all);
-    bool has_head = dump_ask_head(target, given, &run, &err);
-    struct str rest = buf_str(&run.text);
-    redact_add(redact, str_cut(&rest, '\n'));
+    struct str rest;
+    bool has_head = dump_ask_head(target, given, &run, redact, &rest, &err);
     if (has_head) {
         buf_add(&all, rest);
     } else {
@@ -279,7 +331,8 @@ const struct verb verb_cluster_dump = {
     .description =
         "Writes one text file that only you can read: the cluster file with defaults, versions, "
         "the state and the events of the cluster, the setup logs of all nodes, the ends of Ray's "
-        "logs on the head, its Python packages and processes. The cluster's key and secret, your "
+        "logs on the head (in its container, if the file has one), its Python packages and "
+        "processes. The cluster's key and secret, your "
         "AWS credentials, Ray's token and everything that looks like a secret are masked. If the "
         "head does not answer, the file has what this machine knows, and the exit status is 1.",
     VERB_ROWS(operand),

@@ -219,7 +219,9 @@ def test_a_stopped_cluster_starts_again(front):
 
 
 def test_the_dump_has_no_secrets(front):
-    """Planted in the file, the environment, the head's logs and its commands."""
+    """Planted in the file, the environment, the head's logs and its commands. The login prints
+    lines of its own, before the token is known.
+    """
     laptop = front.laptop()
     config = front.cluster("dump", workers=1, setup_commands=[
         "export MY_PASSWORD=plantedOne123; echo password=plantedTwo456"])
@@ -230,6 +232,16 @@ def test_the_dump_has_no_secrets(front):
         "echo harmless-line >> /tmp/ray/session_latest/logs/x.log")
     file = laptop.file("cluster.yaml", config)
     laptop("up", "-y", file)
+    laptop.file("files/fake/docker", "#!/bin/sh\nexport HOME=~/files/inside\n"
+                'echo in-container $1 $2 $3; shift 3\nexec "$@"\n')
+    (laptop.here / "files/fake/docker").chmod(0o755)
+    laptop.file("files/inside/.ray/auth_token", "plantedFour012\n")
+    laptop.file("files/inside/.bashrc", "cat ~/.ray/auth_token\n")
+    laptop("rsync-up", file, "./files/", "~/files/")
+    rc = front.head("dump").home / ".bashrc"
+    login = rc.read_text() if rc.exists() else ""
+    rc.write_text("echo hello; cat ~/.ray/auth_token; printf greeting\n"
+                  f"{login}\nexport PATH=~/files/fake:$PATH\n")
     laptop("cluster-dump", "-o", "dump.txt", file)
     dump = laptop.here / "dump.txt"
     text = dump.read_text()
@@ -239,15 +251,31 @@ def test_the_dump_has_no_secrets(front):
     secrets = ["plantedOne123", "plantedTwo456", "plantedThree789", token,
                (folder / "secret").read_text().strip(), laptop.more["AWS_SECRET_ACCESS_KEY"],
                *(folder / "key").read_text().split("\n")[1:-2]]
-    assert len(token) > 8
+    assert len(token) > 8 and "hello" in laptop("exec", file, "true").out
     for secret in secrets:
         assert secret not in text, secret
+    assert "hello" not in text and "greeting" not in text
     for there in ("harmless-line", "ctl --ask events ====", "cluster_name: dump", "worker-1",
                   "==== processes ===="):
         assert there in text, there
     laptop("cluster-dump", "--no-logs", "--no-processes", "--no-pip", "--host", "x", file)
     less = next(laptop.here.glob("dump-dump-*.txt")).read_text()
-    assert "\nharmless-line" not in less and "==== processes" not in less
+    assert "x.log ====" in text and "x.log ====" not in less and "==== processes" not in less
+    # With a container, Ray's parts come from there; the container's token is masked, too.
+    docker = {"image": "an-image", "container_name": "ray"}
+    laptop("cluster-dump", "-o", "docker.txt", laptop.file("docker.yaml", {**config,
+                                                                         "docker": docker}))
+    text = (laptop.here / "docker.txt").read_text()
+    host, _, ray = text.partition("in-container exec -i ray\n")
+    assert "==== machine of the head" in host and "x.log ====" not in host
+    assert "*harmless-line\n" in ray and "==== Python packages" in ray and "processes ==" in ray
+    assert "plantedFour012" not in text and token not in text
+    # A login that ends before the script runs.
+    rc.write_text("cat ~/.ray/auth_token; exit 0\n")
+    done = laptop.run("cluster-dump", "-o", "none.txt", file)
+    text = (laptop.here / "none.txt").read_text()
+    assert done.status == 1 and "no line shoal-dump" in text and token not in text, done
+    rc.write_text(login)
     laptop("down", "-y", file)
     done = laptop.run("cluster-dump", "-o", "gone.txt", file)
     assert done.status == 1 and "not reached" in (laptop.here / "gone.txt").read_text()
