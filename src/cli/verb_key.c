@@ -4,6 +4,9 @@
 #include "cli/target.h"
 #include "io/file.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { KEY_BYTES_MAX = 64 * 1024 };
@@ -23,17 +26,31 @@ static bool key_open_state(struct target *target, struct cluster_state *ret_stat
 static const struct operand export_operands[] = {TARGET_OPERAND(struct key_fields)};
 static const struct option export_options[] = {TARGET_NAME_OPTION(struct key_fields)};
 static const struct example export_examples[] = {
-    {"shoal key export cluster.yaml > demo.key", "Write the key; a new file that only you read."},
+    {"shoal key export cluster.yaml > demo.key", "Write the key to a file that only you can read."},
     {"shoal key export cluster.yaml | ssh ci 'shoal key import cluster.yaml -'",
      "Copy it to another machine without a file."},
 };
+
+/* A shell creates files that others can read: that changes before the key is in it. */
+static bool key_protect_output(struct err *err)
+{
+    struct stat output;
+    if (fstat(STDOUT_FILENO, &output) == 0 &&
+        (!S_ISREG(output.st_mode) || fchmod(STDOUT_FILENO, S_IRUSR | S_IWUSR) == 0)) {
+        return true;
+    }
+    return err_set(err, ERR_IO,
+                   "cannot make the output file private: %s; nothing was written. Write to a file "
+                   "that belongs to you, on a file system that keeps permissions",
+                   strerror(errno));
+}
 
 static int key_export(struct target *target, const struct cluster_state *state)
 {
     struct buf out;
     struct err err;
     buf_init(&out, KEY_BYTES_MAX);
-    bool ok = cluster_state_export(state, target->config, &out, &err);
+    bool ok = key_protect_output(&err) && cluster_state_export(state, target->config, &out, &err);
     int status = ok ? output_write(&target->cli, target->cli.out, &out)
                     : output_error(&target->cli, &err);
     buf_wipe(&out);
@@ -53,7 +70,7 @@ static int key_run_export(const struct cli *cli, const void *fields)
     if (isatty(STDOUT_FILENO) == 1) {
         err_set(&err, ERR_USAGE,
                 "the key is a secret and is not printed to a terminal; write it to a file: "
-                "(umask 077; shoal key export %s > cluster.key)",
+                "shoal key export %s > cluster.key",
                 target_text(&target).ptr);
         return output_error(cli, &err);
     }
@@ -76,7 +93,8 @@ static const struct verb key_part_export = {
     .description = "Prints what another machine needs to use and update the cluster: the "
                    "cluster's own ssh key and the secret from which the first host keys of its "
                    "instances are derived. Everyone who has this text can log in to the cluster's "
-                   "nodes. It is not printed to a terminal.",
+                   "nodes. It is not printed to a terminal, and a file gets mode 0600 before "
+                   "it is written.",
     .operands = export_operands,
     .operand_count = ARRAY_LEN(export_operands),
     .options = export_options,

@@ -143,6 +143,11 @@ def test_a_teammate_uses_the_cluster(front):
     wrong = bob.file("other.yaml", {**config, "cluster_name": "other"})
     exported = alice("key", "export", alices).out
     assert "PRIVATE KEY" in exported
+    key_file = alice.folder / "exported.key"
+    key_file.write_text("")
+    key_file.chmod(0o644)
+    alice("-c", 'exec "$0" key export "$1" > "$2"', front.program, alices, key_file, program="sh")
+    assert key_file.read_text() == exported and key_file.stat().st_mode & 0o777 == 0o600
     done = bob.run("key", "import", wrong, "-", text=exported)
     assert done.status == 1 and "another cluster" in done.err
     for cut in (exported[:200], exported[:-40], "nothing"):
