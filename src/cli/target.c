@@ -302,7 +302,8 @@ bool target_find(struct target *target, struct launcher_head *ret_head,
                           arena_printf(arena,
                                        "the head did not answer, and this machine has a new "
                                        "address: ssh from %.*s is allowed now in the cluster's "
-                                       "security group",
+                                       "security group; the next shoal up removes rules of other "
+                                       "addresses",
                                        STR_ARG(added)));
     }
     return true;

@@ -325,6 +325,7 @@ def test_a_laptop_with_a_new_address(front):
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (0, "back\n"), err
     assert "ssh from 203.0.113.9/32 is allowed now" in err
+    assert "the next shoal up removes rules of other addresses" in " ".join(err.split())
     assert not front.calls(action="RevokeSecurityGroupIngress")
     laptop("down", "-y", file)
     assert front.remains() == {}

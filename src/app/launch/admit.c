@@ -81,15 +81,23 @@ bool launcher_admit(const struct launcher_setup *setup, const struct launcher_he
         .launch = {.setup = setup, .arena = arena, .session = setup->session, .config = config}};
     bool has_answer;
     *ret_added = STR("");
-    if (config->ssh_proxy_command.len > 0 ||
+    if (config_is_local(config) || config->ssh_proxy_command.len > 0 ||
         value_is_true(value_get_c(config->provider, "use_internal_ips"))) {
         return true; /* the way does not start at this machine's public address */
     }
     if (!admit_probe(&run, head->address, PROBE_MS, &has_answer, err)) {
         return false;
     }
-    if (has_answer || !admit_ask(&run, err) || run.added.len == 0) {
-        return has_answer || err->kind != ERR_CANCELLED;
+    if (has_answer) {
+        return true;
+    }
+    if (!admit_ask(&run, err)) {
+        log_write(&setup->session->log, LOG_LEVEL_INFO,
+                  "cannot allow ssh from this machine error=%s", err->text);
+        return err->kind != ERR_CANCELLED; /* ssh reports what is wrong with the head */
+    }
+    if (run.added.len == 0) {
+        return true; /* the rule was there: the address is not the reason */
     }
     *ret_added = run.added;
     return admit_probe(&run, head->address, OPEN_MS, &has_answer, err);
