@@ -148,6 +148,17 @@ int target_connect_again(struct target *target)
                                                               : output_error(&target->cli, &err);
 }
 
+bool target_has_instances(const struct target *target, const char *verb, const char *instead,
+                          struct err *err)
+{
+    return !config_is_local(target->config) ||
+           err_set(err, ERR_USAGE,
+                   "shoal %s is for instances of a cloud: own machines (provider type local) are "
+                   "not stopped and started; shoal %s %.*s %s Ray on them",
+                   verb, instead, STR_ARG(target_text(target)),
+                   strcmp(instead, "up") == 0 ? "starts" : "stops");
+}
+
 void target_announce(const struct target *target)
 {
     if (!config_is_local(target->config)) {
@@ -167,7 +178,8 @@ int target_connect(struct target *target)
     }
     const struct value *cache = value_get_c(target->config->provider, "cache_stopped_nodes");
     target->setup = (struct launcher_setup){
-        .keeps_stopped = value_is_true(cache) && place_is_users(cache->place),
+        .keeps_stopped = value_is_true(cache) && place_is_users(cache->place) &&
+                         !config_is_local(target->config),
         .session = &target->session,
         .config = target->config,
         .profile = str_from(given->profile),

@@ -79,6 +79,9 @@ static bool keeps_stopped(const struct target *target, bool is_terminate)
     bool is_users = written && place_is_users(written->place);
     bool keeps = is_users && value_is_true(written) && !is_terminate;
     struct str words = target_text(target);
+    if (config_is_local(target->config)) {
+        return false; /* own machines are neither terminated nor stopped */
+    }
     if (keeps) {
         disks_say(target);
         cloud_print_lines(&target->cli, "note",
@@ -138,6 +141,10 @@ static struct str verb_down_question_of(const struct target *target,
         buf_add_c(&out, " (");
         columns_add_hourly(&out, price, is_whole);
         buf_add_c(&out, ")");
+    }
+    if (config_is_local(target->config)) {
+        buf_addf(&out, " will be freed: Ray is stopped on %s.", is_one ? "it" : "them");
+        return arena_str(target->cli.arena, buf_str(&out));
     }
     buf_addf(&out, " will be %s %s disk%s.", keeps ? "stopped and keep" : "terminated with",
              is_one ? "its" : "their", is_one ? "" : "s");

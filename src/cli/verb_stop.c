@@ -47,6 +47,9 @@ static int verb_stop_run(const struct cli *cli, const void *fields)
     if (status != 0) {
         return status;
     }
+    if (!target_has_instances(&target, "stop", "down", &err)) {
+        return target_fail(&target, &err);
+    }
     disks_say(&target);
     if (!given->yes && !confirm(cli, verb_stop_question(&target).ptr, false, &err)) {
         return target_fail(&target, &err);
@@ -74,7 +77,8 @@ const struct verb verb_stop = {
         "starts the same instances again, with everything on their disks; Ray starts again, "
         "without its jobs. shoal down removes the cluster.\n\n"
         "If it is interrupted, run it again. It asks first. ray stop, which stops Ray on one node, "
-        "is another command: shoal exec FILE 'ray stop'.",
+        "is another command: shoal exec FILE 'ray stop'. Own machines (provider type local) are "
+        "not stopped: shoal down stops Ray on them.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

@@ -190,6 +190,19 @@ def test_own_machines_that_do_not_answer(shoal, write, home):
     assert done.returncode == 1 and "supports aws only, not local" in done.stderr
 
 
+def test_own_machines_are_not_stopped(shoal, write, home):
+    """Not even with cache_stopped_nodes; errors name the command to use."""
+    write("x.yaml", OWN % (HERE + ", cache_stopped_nodes: true", ""))
+    env = {"XDG_STATE_HOME": str(home / "state")}
+    done = shoal("stop", "-y", "x.yaml", env=env)
+    assert done.returncode == 2 and "shoal down x.yaml stops Ray on them" in done.stderr
+    done = shoal("start", "x.yaml", env=env)
+    assert done.returncode == 2 and "shoal up x.yaml starts Ray on them" in done.stderr
+    done = shoal("down", "x.yaml", env=env)
+    assert done.returncode != 0 and "cache_stopped_nodes" not in done.stderr
+    assert "disks" not in done.stderr
+
+
 def test_an_address_is_in_the_file_once(shoal, write):
     write("x.yaml", OWN % ("head_ip: 127.0.0.1, worker_ips: [127.0.0.1]", ""))
     done = shoal("up", "-y", "x.yaml")
