@@ -401,7 +401,8 @@ struct str cluster_state_pinned(const struct cluster_state *state, struct str ma
     struct str rest = buf_str(&text);
     struct str line = str_cut(&rest, '\n');
     struct str name = str_cut(&line, ' ');
-    return str_eq(name, machine) && rest.len == 0 ? arena_str(arena, line) : STR("");
+    bool is_own = str_eq(name, cluster_state_key_name(machine));
+    return is_own && rest.len == 0 ? arena_str(arena, line) : STR("");
 }
 
 static bool pin(const char *path, struct str machine, struct str key_line, bool keeps_old,

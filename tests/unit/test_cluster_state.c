@@ -2,6 +2,7 @@
  * that. */
 #include "app/cluster_state.h"
 
+#include "app/launch/launcher.h"
 #include "fixture.h"
 #include "io/file.h"
 #include "scratch.h"
@@ -162,6 +163,35 @@ static void a_first_host_key_goes_when_the_new_one_is_shown(void **state)
     tear_down(&scene);
 }
 
+#define LOCAL                                                                                  \
+    "cluster_name: rack\nprovider: {type: local, head_ip: 10.0.0.1, worker_ips: [10.0.0.2]}\n" \
+    "auth: {ssh_user: me}\n"
+
+/* Without a key in the file ssh uses the keys of the user; the host key is that of the address. */
+static void own_machines_need_no_key(void **state)
+{
+    struct scene scene;
+    struct ssh_target place;
+    struct launcher_head head = {.id = STR("10.0.0.1@3.1"), .address = STR("10.0.0.1")};
+    (void)state;
+    set_up(&scene);
+    struct launcher_setup setup = {.config = scene.config};
+    assert_false(launcher_head_place(&setup, &head, &scene.f->arena, &place, &scene.err));
+    assert_non_null(strstr(scene.err.text, "does not have the key of cluster demo"));
+
+    const struct value *tree = fixture_prepare(scene.f, LOCAL);
+    assert_non_null(tree);
+    setup.config = scene.config = config_type(&scene.f->arena, tree);
+    assert_true(open_state(&scene, true));
+    assert_true(cluster_state_pin(&scene.state, head.id, STR(KEY_1), false, &scene.err));
+    assert_str(cluster_state_pinned(&scene.state, head.id, &scene.f->arena), KEY_1);
+    assert_str(cluster_state_pinned(&scene.state, STR("10.0.0.1@4.1"), &scene.f->arena), KEY_1);
+    assert_true(launcher_head_place(&setup, &head, &scene.f->arena, &place, &scene.err));
+    assert_null(place.identity);
+    assert_str(place.machine, "10.0.0.1");
+    tear_down(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +200,7 @@ int main(void)
         cmocka_unit_test(sockets_fit),
         cmocka_unit_test(a_folder_that_others_can_replace_is_not_used),
         cmocka_unit_test(a_first_host_key_goes_when_the_new_one_is_shown),
+        cmocka_unit_test(own_machines_need_no_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ bool launcher_head_place(const struct launcher_setup *setup, const struct launch
     if (!cluster_state_open(setup->config, false, arena, &launch.state, err)) {
         return false;
     }
-    if (!launch.state.key) {
+    if (!launch.state.key && !config_is_local(setup->config)) { /* else ssh's own keys */
         return launch_refuse_keyless(&launch, head->started_from, err);
     }
     if (launch_head_place(&launch, head->id, head->address, ret_place)) {
