@@ -203,11 +203,15 @@ static int copy_files(struct target *target, const void *context)
     struct str there = from ? path_there(target, str_from(is_down ? from : to)) : STR("");
     int status = copy_one(target, &place, here, there, is_down);
     for (size_t i = 0; i < worker_count; i++) { /* a worker that fails does not stop the others */
-        int one = copy_one(target, &workers[i].place, here, there, is_down);
+        bool has_key = workers[i].has_key;
+        int one = has_key ? copy_one(target, &workers[i].place, here, there, is_down) : 1;
         if (one != 0) {
-            cloud_print_lines(
-                &target->cli, "error",
-                arena_printf(target->cli.arena, "not copied to %.*s", STR_ARG(workers[i].name)));
+            cloud_print_lines(&target->cli, "error",
+                              arena_printf(target->cli.arena, "not copied to %.*s%s",
+                                           STR_ARG(workers[i].name),
+                                           has_key ? ""
+                                                   : ": the head does not know its host key yet; "
+                                                     "try again when it is set up"));
         }
         status = status ? status : one;
     }

@@ -6,6 +6,8 @@
 #include "base/shell_quote.h"
 #include "cli/ctl_query.h"
 
+#include <string.h>
+
 enum { PROXY_BYTES_MAX = 64 * 1024, KEYS_BYTES_MAX = 4 << 20, KEYS_MS = 30 * 1000, SSH_PORT = 22 };
 
 /* ssh expands "%" in a ProxyCommand, which a shell then reads. */
@@ -54,34 +56,37 @@ static bool proxy_to(const struct ssh_target *head, struct str address, struct a
 
 /* ---- host keys ---- */
 
-/* Lines of the head's known_hosts: "ID ssh-ed25519 AAAA...". Only lines of the workers count. */
-static bool pin_all(const struct cluster_state *state, struct str lines,
-                    const struct worker_place *places, size_t count, struct err *err)
+/* Lines of the head's known_hosts: "NAME ssh-ed25519 AAAA...". Only lines of the workers count. */
+static void pin_all(const struct cluster_state *state, struct str lines,
+                    struct worker_place *places, size_t count)
 {
     struct str before = STR("");
+    struct err ignored; /* then the worker has no key */
     while (lines.len > 0) {
         struct str line = str_cut(&lines, '\n');
-        struct str id = str_cut(&line, ' ');
-        bool is_known = false;
+        struct str name = str_cut(&line, ' ');
         for (size_t i = 0; i < count; i++) {
-            is_known = is_known || str_eq(places[i].place.machine, id);
+            if (str_eq(places[i].place.machine, name)) {
+                (void)!cluster_state_pin(state, name, line, str_eq(name, before), &ignored);
+                break;
+            }
         }
-        if (is_known && !cluster_state_pin(state, id, line, str_eq(id, before), err)) {
-            return false;
-        }
-        before = id;
+        before = name;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!cluster_state_is_pinned(state, places[i].place.machine)) {
-            return err_set(err, ERR_NOT_FOUND, "the head does not know the host key of %.*s yet",
-                           STR_ARG(places[i].name));
-        }
+        places[i].has_key = cluster_state_is_pinned(state, places[i].place.machine);
     }
-    return true;
+}
+
+/* The head's files have the same names as ours. */
+static struct str worker_place_file(const struct worker_place *worker)
+{
+    const char *slash = strrchr(worker->place.known_hosts, '/');
+    return str_from(slash ? slash + 1 : worker->place.known_hosts);
 }
 
 static bool learn_host_keys(struct target *target, const struct cluster_state *state,
-                            const struct ssh_target *head, const struct worker_place *places,
+                            const struct ssh_target *head, struct worker_place *places,
                             size_t count, struct err *err)
 {
     AUTO_BUF struct buf command;
@@ -89,11 +94,12 @@ static bool learn_host_keys(struct target *target, const struct cluster_state *s
     const char *const *argv;
     buf_init(&command, PROXY_BYTES_MAX);
     buf_init(&lines, KEYS_BYTES_MAX);
-    buf_add_c(&command, "cd ~/.shoal/cluster/known_hosts && cat --");
+    buf_add_c(&command, "cd ~/.shoal/cluster/known_hosts && { cat --");
     for (size_t i = 0; i < count; i++) {
         buf_add_char(&command, ' ');
-        shell_quote(&command, places[i].place.machine);
+        shell_quote(&command, worker_place_file(&places[i]));
     }
+    buf_add_c(&command, " 2>/dev/null || true; }"); /* some may be missing */
     struct ssh_target way = *head;
     way.control = NULL;
     struct ssh_session session = {.command = arena_str(target->cli.arena, buf_str(&command))};
@@ -104,7 +110,8 @@ static bool learn_host_keys(struct target *target, const struct cluster_state *s
         return err_set(err, err->kind, "cannot read the workers' host keys from the head: %s",
                        err->text);
     }
-    return pin_all(state, buf_str(&lines), places, count, err);
+    pin_all(state, buf_str(&lines), places, count);
+    return true;
 }
 
 /* ---- the workers ---- */
@@ -141,7 +148,7 @@ bool worker_places(struct target *target, const struct ssh_target *head,
         one->place = (struct ssh_target){
             .user = head->user,
             .address = view->private_ip,
-            .machine = view->id,
+            .machine = cluster_state_key_name(view->id),
             .known_hosts = cluster_state_known_hosts(&state, view->id, arena),
             .identity = state.own_key,
         };

@@ -7,6 +7,7 @@
 struct worker_place {
     struct str name; /* "worker-2" */
     struct ssh_target place;
+    bool has_key; /* false: its host key is not known, so it cannot be used yet */
 };
 
 /* All workers that have an address and are not terminated. `head` is the place of the head. The

@@ -22,6 +22,15 @@ def test_copy_to_all_nodes_and_keep_min_workers(front):
     file = laptop.file("cluster.yaml", config)
     laptop("up", "-y", file)
     laptop.file("data/a b.txt", "new\n")
+    # A worker without a known host key does not stop the others, nor the head.
+    known = "/home/ubuntu/.shoal/cluster/known_hosts"
+    strange = next(m for m in front.alive("demo") if m.kind == "worker")
+    front.head("demo").run("mv", f"{known}/{strange.id}", f"{known}/aside")
+    done = laptop.run("rsync-up", "-A", file, "data/a b.txt", "~/early.txt")
+    assert done.status == 1 and "does not know its host key" in done.err, done
+    have = {m.id for m in front.alive("demo") if (m.home / "early.txt").exists()}
+    assert have == {m.id for m in front.alive("demo")} - {strange.id}
+    front.head("demo").run("mv", f"{known}/aside", f"{known}/{strange.id}")
     laptop("rsync-up", "-A", file, "./data/", "~/new folder/data/")
     for machine in front.alive("demo"):
         assert (machine.home / "new folder/data/a b.txt").read_text() == "new\n", machine.kind
