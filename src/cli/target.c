@@ -148,15 +148,12 @@ int target_connect_again(struct target *target)
                                                               : output_error(&target->cli, &err);
 }
 
-bool target_has_instances(const struct target *target, const char *verb, const char *instead,
-                          struct err *err)
+bool target_has_instances(const struct target *target, struct str instead, struct err *err)
 {
     return !config_is_local(target->config) ||
            err_set(err, ERR_USAGE,
-                   "shoal %s is for instances of a cloud: own machines (provider type local) are "
-                   "not stopped and started; shoal %s %.*s %s Ray on them",
-                   verb, instead, STR_ARG(target_text(target)),
-                   strcmp(instead, "up") == 0 ? "starts" : "stops");
+                   "own machines (provider type local) are not stopped and started; %.*s",
+                   STR_ARG(instead));
 }
 
 void target_announce(const struct target *target)

@@ -104,8 +104,8 @@ int target_open_named(struct target *target, const struct cli *cli,
                       const struct target_fields *given, struct str region) MUST_USE;
 int target_connect(struct target *target) MUST_USE;
 /* A note if calls go to a stand-in for AWS: for verbs that change something there, or with -v. */
-/* False for own machines, which `shoal VERB` neither stops nor starts; `instead` says what does. */
-bool target_has_instances(const struct target *target, const char *verb, const char *instead,
+/* False for own machines, which are not stopped and started; `instead` says what to do. */
+bool target_has_instances(const struct target *target, struct str instead,
                           struct err *err) MUST_USE;
 
 void target_announce(const struct target *target);

@@ -43,7 +43,9 @@ static int verb_start_work(struct target *target, const void *fields)
     struct err err;
     bool is_json = given->output && strcmp(given->output, "json") == 0;
     struct value *record = is_json ? record_new(target->cli.arena) : NULL;
-    if (!target_has_instances(target, "start", "up", &err)) {
+    struct str instead = arena_printf(target->cli.arena, "`shoal up %.*s` starts Ray on them",
+                                      STR_ARG(target_text(target)));
+    if (!target_has_instances(target, instead, &err)) {
         return target_fail(target, &err);
     }
     target_announce(target);

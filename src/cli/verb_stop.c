@@ -47,7 +47,9 @@ static int verb_stop_run(const struct cli *cli, const void *fields)
     if (status != 0) {
         return status;
     }
-    if (!target_has_instances(&target, "stop", "down", &err)) {
+    struct str instead = arena_printf(cli->arena, "`shoal down %.*s` stops Ray on them",
+                                      STR_ARG(target_text(&target)));
+    if (!target_has_instances(&target, instead, &err)) {
         return target_fail(&target, &err);
     }
     disks_say(&target);

@@ -195,9 +195,9 @@ def test_own_machines_are_not_stopped(shoal, write, home):
     write("x.yaml", OWN % (HERE + ", cache_stopped_nodes: true", ""))
     env = {"XDG_STATE_HOME": str(home / "state")}
     done = shoal("stop", "-y", "x.yaml", env=env)
-    assert done.returncode == 2 and "shoal down x.yaml stops Ray on them" in done.stderr
+    assert done.returncode == 2 and "`shoal down x.yaml` stops Ray on them" in done.stderr
     done = shoal("start", "x.yaml", env=env)
-    assert done.returncode == 2 and "shoal up x.yaml starts Ray on them" in done.stderr
+    assert done.returncode == 2 and "`shoal up x.yaml` starts Ray on them" in done.stderr
     done = shoal("down", "x.yaml", env=env)
     assert done.returncode != 0 and "cache_stopped_nodes" not in done.stderr
     assert "disks" not in done.stderr
