@@ -218,7 +218,7 @@ static double peak_of_q(const struct batch_peak *peak, double q)
 {
     double square = peak->beta * peak->sqr;
     if (!(square > 0)) {
-        return peak->var > 0 ? INFINITY : 0;
+        return peak->var > 0 ? (double)INFINITY : 0;
     }
     double half = (q - 1) * peak->beta * peak->var / 2;
     return (half + sqrt(half * half + square * q * peak->var * peak->alpha)) / square;
