@@ -391,36 +391,52 @@ static void test_a_notice_to_a_worker_that_waits_is_a_notice(void **state)
     close_scene(&scene);
 }
 
+/* A core with the changed file; worker 21 leaves, and is gone. */
+static void leave_first(struct scene *scene, int64_t min_nodes)
+{
+    open_roll(scene, min_nodes);
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    list_three(scene, true, CLOUD_RUNNING);
+    for (uint64_t i = 21; i <= 23; i++) {
+        node(scene, i, RAY_ALIVE, NOT_IDLE);
+    }
+    scene->now += 20 * MINUTE;
+    lease(scene, 1);
+    see_ray(scene);
+    list_three(scene, true, CLOUD_RUNNING);
+    tick(scene);
+    assert_int_equal(only(scene, ACTION_DRAIN)->instance, 21);
+    drain_reply(scene, 21, DRAIN_ACCEPTED);
+    node(scene, 21, RAY_DEAD, NOT_IDLE);
+    for (int i = 0; i < 3; i++) {
+        scene->now += 4 * MINUTE;
+        see_ray(scene);
+        struct listed rest[] = {
+            {.instance = 22, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true},
+            {.instance = 23, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true}};
+        list(scene, rest, 2, true);
+        tick(scene);
+    }
+    assert_int_equal(state_of(scene, 21), NODE_GONE);
+}
+
+/* With min_workers: 2 the next one leaves, because it is sure to be replaced. */
+static void test_min_workers_let_the_next_one_leave(void **state)
+{
+    struct scene scene;
+    (void)state;
+    leave_first(&scene, 2);
+    assert_int_equal(count_serving(&scene), 1);
+    close_scene(&scene);
+}
+
 /* Without min_workers nothing replaces the first worker, so nothing shows that the file works. */
 static void test_only_one_leaves_until_a_new_one_has_joined(void **state)
 {
     struct scene scene;
     (void)state;
-    open_roll(&scene, 0);
-    scene.core = core_new(&scene.settings, &scene.arena); /* with the changed file */
-    start(&scene);
-    list_three(&scene, true, CLOUD_RUNNING);
-    for (uint64_t i = 21; i <= 23; i++) {
-        node(&scene, i, RAY_ALIVE, NOT_IDLE);
-    }
-    scene.now += 20 * MINUTE;
-    lease(&scene, 1);
-    see_ray(&scene);
-    list_three(&scene, true, CLOUD_RUNNING);
-    tick(&scene);
-    assert_int_equal(only(&scene, ACTION_DRAIN)->instance, 21);
-    drain_reply(&scene, 21, DRAIN_ACCEPTED);
-    node(&scene, 21, RAY_DEAD, NOT_IDLE);
-    for (int i = 0; i < 3; i++) {
-        scene.now += 4 * MINUTE;
-        see_ray(&scene);
-        struct listed rest[] = {
-            {.instance = 22, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true},
-            {.instance = 23, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true}};
-        list(&scene, rest, 2, true);
-        tick(&scene);
-    }
-    assert_int_equal(state_of(&scene, 21), NODE_GONE);
+    leave_first(&scene, 0);
     assert_int_equal(count_serving(&scene), 2);
     node(&scene, 31, RAY_ALIVE, NOT_IDLE);
     struct listed all[] = {
@@ -525,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_a_changed_type_is_replaced_one_by_one),
         cmocka_unit_test(test_those_that_wait_outlive_a_restart_of_ray),
         cmocka_unit_test(test_a_notice_to_a_worker_that_waits_is_a_notice),
+        cmocka_unit_test(test_min_workers_let_the_next_one_leave),
         cmocka_unit_test(test_only_one_leaves_until_a_new_one_has_joined),
         cmocka_unit_test(test_no_worker_leaves_whose_replacement_is_held),
         cmocka_unit_test(test_no_worker_leaves_after_a_failed_setup),

@@ -140,16 +140,23 @@ static bool outdated_has_failed(struct core *core, uint32_t type)
     return true;
 }
 
-/* Can the cluster do without one more node of this type? Until a node with the new settings has
- * joined, max_unavailable is also the limit of all turns. */
+/* Do the new settings work? Until a node with them has joined, max_unavailable is the limit of all
+ * turns, unless min_workers makes sure that a replacement is launched, which will show it. */
+static bool outdated_is_tried(const struct core *core, uint32_t type)
+{
+    int64_t present = role_counts_offering(&core->tallies[type]);
+    return core->type_works[type] || core->type_turns[type] < core->settings->max_unavailable ||
+           present <= core->settings->types[type].min_nodes;
+}
+
+/* Can the cluster do without one more node of this type? */
 static bool outdated_has_turn(struct core *core, uint32_t type)
 {
     const struct role_counts *tally = &core->tallies[type];
     int64_t unavailable = tally->counts[ROLE_PENDING] + tally->counts[ROLE_OTHER];
     int64_t most = core->settings->max_unavailable;
     require(most > 0, "some node may be replaced");
-    return unavailable < most && (core->type_works[type] || core->type_turns[type] < most) &&
-           !outdated_has_failed(core, type);
+    return unavailable < most && outdated_is_tried(core, type) && !outdated_has_failed(core, type);
 }
 
 void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold_count)
