@@ -62,20 +62,21 @@ def test_exec_start_as_late_as_aws():
 
 
 def killed_after_both_launches(front, number):
-    """A laptop whose `up` died with the N-th answer to RunInstances; dry runs count too."""
+    """A laptop whose `up` died with the N-th answer to RunInstances; refused calls count too. Their
+    number depends on how soon IAM shows the new profile, so `up` may also end without one."""
     laptop = front.laptop()
     file = laptop.file("cluster.yaml", front.cluster("spent", workers=1))
     point = f"up:aws:RunInstances:reply#{number}"
     done = laptop.run("up", "-y", file, env={"SHOAL_FAILPOINT": point})
-    assert done.status == -9, str(done)
-    return laptop, file, [m.id for m in front.alive()]
+    assert done.status in (-9, 0), str(done)
+    return laptop, file, [m.id for m in front.alive()] if done.status == -9 else []
 
 
 def test_a_token_whose_instances_are_gone():
     """`up` is killed after its launches; a user terminates the instances in the console; `up` runs
     again.
     """
-    for number in range(2, 9):
+    for number in (2, 3, 4, 5) * 3:
         with Front() as front:
             laptop, file, first = killed_after_both_launches(front, number)
             if len(first) < 2:
