@@ -458,14 +458,7 @@ static void on_keys_removed(struct local_operation *operation)
 
 static void on_former_freed(struct local_operation *operation)
 {
-    operation->checked = operation->calls;
-    operation->checked_count = operation->call_count;
-    operation->call_count = 0;
-    for (size_t i = 0; i < operation->checked_count; i++) {
-        host_reply_clear(&operation->checked[i].reply);
-        json_decref(operation->checked[i].record);
-        operation->checked[i].record = NULL;
-    }
+    local_keep_calls(operation);
     operation->text = STR("");
     all_hosts(operation, prepare_key, on_keys_removed);
 }

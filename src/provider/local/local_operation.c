@@ -85,6 +85,18 @@ bool local_failed(struct local_operation *operation, enum outcome outcome, enum 
     return err_set(&operation->answer.err, kind, "%.*s", STR_ARG(buf_str(&text)));
 }
 
+void local_keep_calls(struct local_operation *operation)
+{
+    operation->checked = operation->calls;
+    operation->checked_count = operation->call_count;
+    operation->call_count = 0;
+    for (size_t i = 0; i < operation->checked_count; i++) {
+        host_reply_clear(&operation->checked[i].reply);
+        json_decref(operation->checked[i].record);
+        operation->checked[i].record = NULL;
+    }
+}
+
 static void local_operation_on_task(void *context)
 {
     struct local_operation *operation = context;

@@ -130,6 +130,9 @@ bool local_failed(struct local_operation *operation, enum outcome outcome, enum 
 /* Runs a step from the loop, never from inside the caller. */
 void local_later(struct local_operation *operation, local_step_fn *step);
 
+/* Moves the finished calls to `checked`, without their replies, to make room for the next calls. */
+void local_keep_calls(struct local_operation *operation);
+
 /* Edits the head's record, then calls `after` with operation->head and operation->now set, or the
  * answer changed if the head cannot be reached. */
 void local_edit_head(struct local_operation *operation,

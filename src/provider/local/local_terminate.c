@@ -133,14 +133,7 @@ static void local_terminate_finish(struct local_operation *operation)
 
 static void on_freed(struct local_operation *operation)
 {
-    operation->checked = operation->calls;
-    operation->checked_count = operation->call_count;
-    operation->call_count = 0;
-    for (size_t i = 0; i < operation->checked_count; i++) {
-        host_reply_clear(&operation->checked[i].reply);
-        json_decref(operation->checked[i].record);
-        operation->checked[i].record = NULL;
-    }
+    local_keep_calls(operation);
     local_edit_head(operation, edit_note_all, local_terminate_finish);
 }
 

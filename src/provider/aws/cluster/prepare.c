@@ -65,7 +65,7 @@ static void prepare_finish(struct aws_workflow *op)
 static void find_requests(struct prepare_op *prepare)
 {
     const struct aws_provider *provider = prepare->op.provider;
-    size_t count = provider->cluster->type_count;
+    size_t count = provider->has_facts ? provider->cluster->type_count : 0;
     prepare->with = arena_array(&prepare->op.arena, count, sizeof(*prepare->with));
     prepare->worker_roles = ARENA_ARRAY(&prepare->op.arena, count, struct str);
     for (size_t i = 0; i < count; i++) {
@@ -132,26 +132,20 @@ void aws_admit(struct provider *base, provider_resources_fn *done, void *context
 void aws_prepare(struct provider *base, struct str ssh_public_key, provider_resources_fn *done,
                  void *context)
 {
-    struct aws_provider *provider = aws_provider_of(base);
-    struct prepare_op *prepare = prepare_new(provider, done, context);
+    struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
     prepare->only_finds = prepare->public_key.len == 0;
-    if (provider->has_facts) {
-        find_requests(prepare);
-    }
+    find_requests(prepare);
     prepare->wants_role = prepare->wants_role && !prepare->only_finds;
     workflow_start(&prepare->op);
 }
 
 void aws_update_role(struct provider *base, provider_resources_fn *done, void *context)
 {
-    struct aws_provider *provider = aws_provider_of(base);
-    struct prepare_op *prepare = prepare_new(provider, done, context);
+    struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
     prepare->only_finds = true;
     prepare->only_permits = true;
-    if (provider->has_facts) {
-        find_requests(prepare);
-    }
+    find_requests(prepare);
     prepare->wants_key = prepare->wants_key && prepare->wants_role; /* for the policy */
     prepare->wants_group = prepare->wants_group && prepare->wants_role;
     workflow_start(&prepare->op);
