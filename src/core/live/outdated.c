@@ -127,8 +127,8 @@ static bool outdated_is_held(const struct core *core, const struct node *node,
     return false;
 }
 
-/* A setup with the current settings failed, and none has succeeded since. Forgotten after a while:
- * the cause may be gone, and perhaps no launch follows that could show it. */
+/* A setup with the current settings failed, and none has succeeded since. This is forgotten after a
+ * while, with a new decision: the cause may be gone, and perhaps no launch would show it. */
 static bool outdated_has_failed(struct core *core, uint32_t type)
 {
     const struct breaker *setups = &core->type_breakers[type];
@@ -159,9 +159,22 @@ static bool outdated_has_turn(struct core *core, uint32_t type)
     return unavailable < most && outdated_is_tried(core, type) && !outdated_has_failed(core, type);
 }
 
+static bool outdated_is_any_waiting(const struct core *core)
+{
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        if (core->nodes[i].is_waiting) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold_count)
 {
     struct node *next = NULL;
+    if (!outdated_is_any_waiting(core)) {
+        return;
+    }
     node_counts_update(core);
     for (uint32_t i = 0; i < core->node_end; i++) {
         struct node *node = &core->nodes[i];
