@@ -202,7 +202,7 @@ def without(policy, action):
     return {**policy, "Statement": [rest(s) for s in policy["Statement"] if rest(s)["Action"]]}
 
 
-def test_a_role_that_may_not_be_changed_is_told_and_tried_again(front):
+def test_a_denied_change_of_the_role_is_reported_and_retried(front):
     admin = front.laptop()
     content = front.cluster("demo", workers=0)
     policy = json.loads(admin("policy", admin.file("cluster.yaml", content)).out)

@@ -34,13 +34,13 @@ static struct str node_table_state_text(struct arena *arena, const struct node_v
     if (view->phase == PHASE_READY && view->is_draining) {
         return STR("ready, draining");
     }
-    const char *age = view->is_outdated ? "ready, outdated" : "ready";
+    const char *ready = view->is_outdated ? "ready, outdated" : "ready";
     if (view->phase == PHASE_READY && view->idle_since_ms > 0) {
-        return arena_printf(arena, "%s, idle %.*s", age,
+        return arena_printf(arena, "%s, idle %.*s", ready,
                             STR_ARG(node_table_age_text(arena, now_ms - view->idle_since_ms)));
     }
     if (view->phase == PHASE_READY) {
-        return str_from(age);
+        return str_from(ready);
     }
     return str_from(phase);
 }
