@@ -10,6 +10,7 @@
  *     known_hosts/  one file per machine, named by its id, with its expected host key
  *     log/NODE      output of the setup of a node
  *     file          path of the cluster file that `shoal up` read last
+ *     head          id and addresses of the head (launch/head_connection.h)
  *     ctl/          sockets of shared ssh connections; in $XDG_RUNTIME_DIR if it is set, or in
  *                   /tmp/shoal-UID if this path would be too long for a socket
  *

@@ -26,7 +26,7 @@ static bool command_do_find(struct target *target, struct launcher_head *ret_hea
                             struct ssh_target *ret_place, int *ret_status)
 {
     struct err err;
-    if (!target_find(target, ret_head, ret_place, &err)) {
+    if (!target_reach(target, ret_head, ret_place, &err)) {
         *ret_status = target_fail(target, &err);
         return false;
     }

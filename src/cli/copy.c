@@ -186,7 +186,7 @@ static int copy_files(struct target *target, const void *context)
     const struct worker_place *workers = NULL;
     size_t worker_count = 0;
     struct err err;
-    if (!target_find(target, &head, &place, &err) ||
+    if (!target_reach(target, &head, &place, &err) ||
         (job->given->all_nodes && !worker_places(target, &place, &workers, &worker_count, &err))) {
         return target_fail(target, &err);
     }

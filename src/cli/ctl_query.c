@@ -186,7 +186,7 @@ bool ctl_query_head(struct target *target, const struct ctl_request *request,
 {
     struct launcher_head head;
     struct ssh_target place;
-    return target_find(target, &head, &place, err) &&
+    return target_reach(target, &head, &place, err) &&
            ctl_query_ask(&target->session, &place, target->cli.arena, request, line, context, err);
 }
 

@@ -21,7 +21,7 @@ static void ask_for_jobs(struct target *target, struct up_plan *plan)
     struct loop_timer *timer = loop_timer_new(target->session.loop, plan_ask_give_up,
                                               &target->session);
     loop_timer_start(timer, ANSWER_MS);
-    if (target_find(target, &head, &place, &ignored) &&
+    if (target_reach(target, &head, &place, &ignored) &&
         ctl_query_status(&target->session, &place, arena, &status, &ignored) && status.has_status) {
         plan->jobs = status.status.jobs;
     }

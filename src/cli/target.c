@@ -2,6 +2,7 @@
 #include "cli/target.h"
 
 #include "app/cloud_provider.h"
+#include "app/launch/head_connection.h"
 #include "app/launch/up_failure.h"
 #include "cli/cloud.h"
 #include "cli/columns.h"
@@ -318,6 +319,21 @@ bool target_find(struct target *target, struct launcher_head *ret_head,
     return true;
 }
 
+bool target_reach(struct target *target, struct launcher_head *ret_head,
+                  struct ssh_target *ret_place, struct err *err)
+{
+    struct arena *arena = target->cli.arena;
+    if (!target->given->no_config_cache &&
+        head_connection_resume(&target->setup, arena, ret_head, ret_place)) {
+        return true;
+    }
+    if (!target_find(target, ret_head, ret_place, err)) {
+        return false;
+    }
+    head_connection_start(&target->setup, ret_head, arena, ret_place);
+    return true;
+}
+
 /* ---- programs in our terminal ---- */
 
 bool target_has_terminal(void)
@@ -328,7 +344,8 @@ bool target_has_terminal(void)
 struct ssh_target target_way(const struct ssh_target *place, bool has_forwards)
 {
     struct ssh_target way = *place;
-    if (has_forwards || !target_has_terminal() || isatty(STDERR_FILENO) != 1) {
+    bool is_terminal = target_has_terminal() && isatty(STDERR_FILENO) == 1;
+    if (has_forwards || (!is_terminal && !way.is_client)) {
         way.control = NULL;
     }
     return way;

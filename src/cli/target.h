@@ -54,8 +54,7 @@ extern const char *const target_log_colours[];
 #define TARGET_CACHE_OPTION(type)                                                              \
     {                                                                                          \
         "no-config-cache", 0, OPTION_FLAG, offsetof(type, target.no_config_cache), NULL, NULL, \
-            "No effect; accepted for compatibility with Ray. Shoal always "                    \
-            "asks the cloud."                                                                  \
+            "Ask the cloud for the head, also if its address is known."                        \
     }
 #define TARGET_USAGE_OPTION(type)                                                                 \
     {                                                                                             \
@@ -103,11 +102,11 @@ int target_open(struct target *target, const struct cli *cli, const struct targe
 int target_open_named(struct target *target, const struct cli *cli,
                       const struct target_fields *given, struct str region) MUST_USE;
 int target_connect(struct target *target) MUST_USE;
-/* A note if calls go to a stand-in for AWS: for verbs that change something there, or with -v. */
 /* False for own machines, which are not stopped and started; `instead` says what to do. */
 bool target_has_instances(const struct target *target, struct str instead,
                           struct err *err) MUST_USE;
 
+/* A note if calls go to a stand-in for AWS: for verbs that change something there, or with -v. */
 void target_announce(const struct target *target);
 /* Creates a session again after target_close(): while a question is open, Ctrl-C must end the
  * program. */
@@ -141,6 +140,11 @@ int target_fail_head(const struct target *target, const struct err *err);
 bool target_find(struct target *target, struct launcher_head *ret_head,
                  struct ssh_target *ret_place, struct err *err) MUST_USE;
 
+/* The same without a listing if a shared connection to the head is open, or can be opened at its
+ * last address (app/launch/head_connection.h). The head then has no worker addresses. */
+bool target_reach(struct target *target, struct launcher_head *ret_head,
+                  struct ssh_target *ret_place, struct err *err) MUST_USE;
+
 /* "aws us-west-2" */
 struct str target_where(const struct target *target);
 
@@ -151,9 +155,10 @@ struct str target_text(const struct target *target);
 bool target_has_terminal(void);
 
 /*
- * The ssh target for a program in the foreground. A shared connection is fast, but its master keeps
+ * The ssh target for a program in the foreground. An ssh that opens a shared connection keeps
  * running in the background with the descriptors it inherited: a reader of our output in a pipe
- * would wait for it, and forwarded ports would stay open. So only terminals share connections.
+ * would wait for it. So only on terminals does such a program open one; everywhere it uses one that
+ * target_reach() has opened. Forwarded ports would stay open with it, so these are not shared.
  */
 struct ssh_target target_way(const struct ssh_target *place, bool has_forwards);
 

@@ -127,7 +127,7 @@ static int print_log(struct target *target, const void *fields)
     struct ssh_target place;
     struct err err;
     struct err kept;
-    bool ok = target_find(target, &head, &place, &err) &&
+    bool ok = target_reach(target, &head, &place, &err) &&
               ctl_query_log(&target->session, &place, target->cli.arena, node, follows, print_line,
                             &printing, &err);
     if (ok) {

@@ -34,7 +34,7 @@ static int verb_monitor_follow(struct target *target, const void *fields)
     struct ssh_session session = {.is_interactive = target_has_terminal()};
     session.command = arena_printf(
         target->cli.arena, "exec tail -n %lld -F ~/.shoal/cluster/service.log", (long long)lines);
-    if (!target_find(target, &head, &place, &err)) {
+    if (!target_reach(target, &head, &place, &err)) {
         return target_fail(target, &err);
     }
     place = target_way(&place, false);

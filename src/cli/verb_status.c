@@ -291,7 +291,7 @@ static int ask_head(const struct cli *cli, const struct status_fields *given)
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
     status = status ? status : target_connect(&target);
     if (status == 0) {
-        bool is_found = target_find(&target, &head, &place, &err);
+        bool is_found = target_reach(&target, &head, &place, &err);
         open_watcher(&watcher, &target.cli, given);
         watcher.config = target.config;
         bool ok = is_found && verb_status_request(&watcher, &target.session, &place, &err);

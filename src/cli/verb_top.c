@@ -372,7 +372,7 @@ static int top_of_head(struct target *target, const void *fields)
     int status = 0;
     top_model_init(&top.model);
     top.model.where = target_where(target);
-    bool ok = target_find(target, &head, &place, &err) &&
+    bool ok = target_reach(target, &head, &place, &err) &&
               ctl_query_argv(&place, target->cli.arena, &top.argv, &err) &&
               run_top(&top, given, &status, &err);
     top_model_clear(&top.model);

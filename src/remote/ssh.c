@@ -135,6 +135,16 @@ static void add_trust(struct ssh_words *words, const struct ssh_target *place)
     }
 }
 
+static void add_control(struct ssh_words *words, const struct ssh_target *place, bool is_master)
+{
+    if (!place->control) {
+        return;
+    }
+    ssh_add_option(words, "ControlMaster", place->is_client ? STR("no") : STR("auto"));
+    ssh_add_option(words, "ControlPath", path_value(words->arena, place->control));
+    ssh_add_option(words, "ControlPersist", is_master ? STR("no") : STR("60"));
+}
+
 static void add_way(struct ssh_words *words, const struct ssh_target *place, bool is_master)
 {
     int64_t seconds = place->connect_s > 0 ? place->connect_s : CONNECT_S;
@@ -146,11 +156,7 @@ static void add_way(struct ssh_words *words, const struct ssh_target *place, boo
     } else if (place->jump.len > 0) {
         ssh_add_option(words, "ProxyJump", place->jump);
     }
-    if (place->control) {
-        ssh_add_option(words, "ControlMaster", STR("auto"));
-        ssh_add_option(words, "ControlPath", path_value(words->arena, place->control));
-        ssh_add_option(words, "ControlPersist", is_master ? STR("no") : STR("60"));
-    }
+    add_control(words, place, is_master);
     if (place->is_near) {
         /* Post-quantum key exchange costs ssh 90 ms of CPU time: 90 s for a head with a thousand
          * workers. It protects against recorded traffic, which a private network does not
@@ -192,6 +198,13 @@ bool ssh_argv(const struct ssh_target *place, const struct ssh_session *session,
     ssh_add(&words, session->is_interactive ? "-tt" : "-T");
     if (session->has_no_command) {
         ssh_add(&words, "-N");
+    }
+    if (session->is_background) {
+        ssh_add(&words, "-f");
+    }
+    if (session->is_end) {
+        ssh_add(&words, "-O");
+        ssh_add(&words, "exit");
     }
     ssh_add_option(&words, "BatchMode", session->is_interactive ? STR("no") : STR("yes"));
     add_trust(&words, place);

@@ -27,6 +27,7 @@ struct ssh_target {
     const char *user_hosts;
     const char *identity;     /* private key file; NULL: the user's own */
     const char *control;      /* ControlPath socket; NULL: connection not shared */
+    bool is_client;           /* uses the shared connection if it is open, but never opens it */
     struct str proxy_command; /* may be empty */
     struct str jump;          /* "user@host"; may be empty */
     int64_t connect_s;        /* 0: default of 10 */
@@ -41,6 +42,8 @@ struct ssh_session {
     bool is_interactive; /* allocates a terminal and allows prompts */
     bool has_no_command; /* port forwarding only */
     bool is_master;      /* the shared connection closes with this session */
+    bool is_background;  /* ssh returns when the connection is open */
+    bool is_end;         /* closes the shared connection and does nothing else */
     const struct ssh_forward *forwards;
     size_t forward_count;
     struct str command; /* one line for the remote login shell; empty: an interactive shell */

@@ -117,19 +117,25 @@ boto3.client("ec2", "us-west-2").import_key_pair(
 """
 
 
+def team_cluster(front, laptop):
+    """A file with a key that every laptop can read."""
+    key = laptop.folder / "team"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    laptop("-c", IMPORT, f"{key}.pub", program=sys.executable)
+    config = front.cluster("team", workers=1)
+    config["auth"]["ssh_private_key"] = str(key)
+    for kind in config["available_node_types"].values():
+        kind["node_config"] = {**kind["node_config"], "KeyName": "team"}
+    return config
+
+
 def test_a_teammate_uses_the_cluster(front):
     """Another machine with credentials, the file and the file's key; then with the cluster's key.
 
     The head's host key is verified from the first connection on: it is in a tag of the head.
     """
     alice, bob = front.laptop("alice"), front.laptop("bob")
-    key = alice.folder / "team"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    alice("-c", IMPORT, f"{key}.pub", program=sys.executable)
-    config = front.cluster("team", workers=1)
-    config["auth"]["ssh_private_key"] = str(key)
-    for kind in config["available_node_types"].values():
-        kind["node_config"] = {**kind["node_config"], "KeyName": "team"}
+    config = team_cluster(front, alice)
     alices = alice.file("cluster.yaml", config)
     bobs = bob.file("cluster.yaml", config)
     alice("up", "-y", alices)

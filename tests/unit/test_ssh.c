@@ -73,6 +73,12 @@ static void test_ways_and_forwards(void **state)
     assert_like(line_of(&place, &(struct ssh_session){.is_master = true}),
                 "*-o ControlMaster=auto *-o ControlPersist=no "
                 "*-o KexAlgorithms=curve25519-sha256,* -o Port=2222 *");
+    assert_like(
+        line_of(&place, &(struct ssh_session){.has_no_command = true, .is_background = true}),
+        "ssh -T -N -f *-o ControlMaster=auto *-o ControlPersist=60 *");
+    place.is_client = true;
+    assert_like(line_of(&place, &(struct ssh_session){0}),
+                "ssh -T -o *-o ControlMaster=no -o ControlPath=/run/control *");
     place.proxy_command = STR("nc %h %p");
     assert_like(line_of(&place, &(struct ssh_session){0}), "*-o ProxyCommand=nc %h %p -o *");
 }

@@ -1,4 +1,6 @@
 /* admit.c: allows ssh from this machine again after its address changed. */
+#include "app/launch/admit.h"
+
 #include "app/cloud_provider.h"
 #include "app/launch/cluster_session.h"
 #include "io/tcp_probe.h"
@@ -73,6 +75,21 @@ static bool admit_ask(struct admit_run *run, struct err *err)
     return ok;
 }
 
+static bool admit_is_direct(const struct config *config)
+{
+    return !config_is_local(config) && config->ssh_proxy_command.len == 0 &&
+           !value_is_true(value_get_c(config->provider, "use_internal_ips"));
+}
+
+bool admit_is_silent(const struct launcher_setup *setup, struct str address)
+{
+    struct admit_run run = {.launch = {.setup = setup, .session = setup->session}};
+    bool has_answer;
+    struct err ignored;
+    return admit_is_direct(setup->config) &&
+           !(admit_probe(&run, address, PROBE_MS, &has_answer, &ignored) && has_answer);
+}
+
 bool launcher_admit(const struct launcher_setup *setup, const struct launcher_head *head,
                     struct arena *arena, struct str *ret_added, struct err *err)
 {
@@ -81,8 +98,7 @@ bool launcher_admit(const struct launcher_setup *setup, const struct launcher_he
         .launch = {.setup = setup, .arena = arena, .session = setup->session, .config = config}};
     bool has_answer;
     *ret_added = STR("");
-    if (config_is_local(config) || config->ssh_proxy_command.len > 0 ||
-        value_is_true(value_get_c(config->provider, "use_internal_ips"))) {
+    if (!admit_is_direct(config)) {
         return true; /* the way does not start at this machine's public address */
     }
     if (!admit_probe(&run, head->address, PROBE_MS, &has_answer, err)) {

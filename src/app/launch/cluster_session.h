@@ -41,13 +41,13 @@ void launch_close(struct cluster_session *launch);
  * core's settings and stores it in the journal. */
 bool launch_place(struct cluster_session *launch, struct err *err) MUST_USE;
 
-/* Ends the run. `err` is NULL on success. Only the first call has an effect. */
 /* Passes the findings of preflight_run() to the hooks; false if one of them is an error. */
 bool launch_is_fit(struct cluster_session *launch, const struct finding *findings, size_t count,
                    struct err *err) MUST_USE;
 /* A cluster that was launched from this machine before needs only the checks for a launch. */
 enum preflight_scope launch_scope(const struct cluster_session *launch);
 
+/* Ends the run. `err` is NULL on success. Only the first call has an effect. */
 void launch_end(struct cluster_session *launch, const struct err *err);
 
 void launch_note(const struct cluster_session *launch, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,188 @@
+/* head_connection.c: opens the shared ssh connection, or finds it open. */
+#include "app/launch/head_connection.h"
+
+#include "app/launch/admit.h"
+#include "app/launch/cluster_session.h"
+#include "base/encode.h"
+#include "io/file.h"
+#include "io/line_socket.h"
+#include "io/sha256.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 4096, CONNECT_S = 5, RUN_MS = 15 * 1000, PRIVATE = 0600 };
+
+/* ---- the stored head ---- */
+
+/* One line per field. */
+static const char *record_path(const struct cluster_state *state, struct arena *arena)
+{
+    return arena_printf(arena, "%s/head", state->folder).ptr;
+}
+
+/*
+ * Whose cloud it is. Two accounts may have a cluster of the same name: with another profile or key,
+ * the stored head does not count. Hashed, because keys do not belong in this file.
+ */
+static struct str record_account(const struct launcher_setup *setup, struct arena *arena)
+{
+    static const char *const names[] = {"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ACCESS_KEY_ID",
+                                        "AWS_ENDPOINT_URL"};
+    AUTO_BUF struct buf text;
+    uint8_t digest[SHA256_BYTES];
+    char hex[2 * SHA256_BYTES + 1] = {0};
+    const struct value *keys = value_get_c(setup->config->provider, "aws_credentials");
+    buf_init(&text, FILE_BYTES_MAX);
+    buf_addf(&text, "%.*s\n%.*s\n", STR_ARG(setup->profile),
+             STR_ARG(value_text(value_get_c(keys, "aws_access_key_id"))));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        buf_addf(&text, "%s\n", value ? value : "");
+    }
+    sha256(buf_str(&text), digest);
+    encode_hex_to(hex, digest, SHA256_BYTES);
+    return arena_str(arena, str_from(hex));
+}
+
+static void record_write(const struct launcher_setup *setup, const struct cluster_state *state,
+                         const struct launcher_head *head)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct err err;
+    struct str text = arena_printf(&arena, "%.*s\n%.*s\n%.*s\n%.*s\n%.*s\n",
+                                   STR_ARG(record_account(setup, &arena)), STR_ARG(head->id),
+                                   STR_ARG(head->address), STR_ARG(head->private_ip),
+                                   STR_ARG(head->public_ip));
+    if (!file_write(record_path(state, &arena), text, PRIVATE, &err)) {
+        log_write(&setup->session->log, LOG_LEVEL_INFO, "the head is not stored error=%s",
+                  err.text);
+    }
+}
+
+static bool record_read(const struct launcher_setup *setup, const struct cluster_state *state,
+                        struct arena *arena, struct launcher_head *ret_head)
+{
+    AUTO_BUF struct buf text;
+    struct err ignored;
+    buf_init(&text, FILE_BYTES_MAX);
+    if (!file_read(record_path(state, arena), &text, &ignored)) {
+        return false;
+    }
+    struct str rest = arena_str(arena, buf_str(&text));
+    if (!str_eq(str_cut(&rest, '\n'), record_account(setup, arena))) {
+        return false;
+    }
+    *ret_head = (struct launcher_head){.is_up_to_date = true};
+    ret_head->id = str_cut(&rest, '\n');
+    ret_head->address = str_cut(&rest, '\n');
+    ret_head->private_ip = str_cut(&rest, '\n');
+    ret_head->public_ip = str_cut(&rest, '\n');
+    return ret_head->id.len > 0 && ret_head->address.len > 0;
+}
+
+/* ---- the connection ---- */
+
+struct connection_run {
+    struct cloud_session *session;
+    bool was_fine;
+};
+
+static void connection_on_done(void *context, const struct child_result *result)
+{
+    struct connection_run *run = context;
+    run->was_fine = child_was_fine(result);
+    cloud_session_stop(run->session);
+}
+
+/* Runs an ssh for the connection itself. It may stay in the background, so it must not get our
+ * descriptors: a reader of our output would wait for its end. */
+static bool connection_run(const struct launcher_setup *setup, const struct ssh_target *place,
+                           const struct ssh_session *session, struct arena *arena)
+{
+    const char *const *argv;
+    struct err err;
+    struct connection_run run = {.session = setup->session};
+    struct ssh_target way = *place;
+    way.connect_s = CONNECT_S;
+    if (!ssh_argv(&way, session, arena, &argv, &err)) {
+        return false;
+    }
+    struct child *child = child_start(setup->session->children,
+                                      &(struct child_spec){.argv = argv,
+                                                           .env_names = child_usual_env,
+                                                           .deadline_ms = RUN_MS,
+                                                           .done = connection_on_done,
+                                                           .context = &run});
+    if (!cloud_session_run(setup->session, &err)) {
+        child_forget(child);
+        return false;
+    }
+    return run.was_fine;
+}
+
+static bool connection_is_open(const struct ssh_target *place)
+{
+    struct err ignored;
+    int fd;
+    if (!place->control || !line_socket_connect(place->control, &fd, &ignored)) {
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+static bool connection_open(const struct launcher_setup *setup, const struct ssh_target *place,
+                            struct arena *arena)
+{
+    const struct ssh_session opens = {.has_no_command = true, .is_background = true};
+    return connection_run(setup, place, &opens, arena);
+}
+
+/* After this machine changed its network, an open connection is dead, but ssh needs 15 seconds to
+ * notice that. */
+static bool connection_is_lost(const struct launcher_setup *setup, const struct ssh_target *place,
+                               struct arena *arena)
+{
+    const struct ssh_session ends = {.is_end = true};
+    if (!admit_is_silent(setup, place->address)) {
+        return false;
+    }
+    if (connection_is_open(place)) {
+        (void)connection_run(setup, place, &ends, arena);
+    }
+    return true;
+}
+
+static bool connection_use(const struct launcher_setup *setup, struct arena *arena,
+                           struct ssh_target *place)
+{
+    place->is_client = connection_is_open(place) || connection_open(setup, place, arena);
+    return place->is_client;
+}
+
+bool head_connection_resume(const struct launcher_setup *setup, struct arena *arena,
+                            struct launcher_head *ret_head, struct ssh_target *ret_place)
+{
+    struct cluster_session launch = {.setup = setup, .arena = arena, .config = setup->config};
+    struct err ignored;
+    return !config_is_local(setup->config) &&
+           cluster_state_open(setup->config, false, arena, &launch.state, &ignored) &&
+           launch.state.key && record_read(setup, &launch.state, arena, ret_head) &&
+           launch_head_place(&launch, ret_head->id, ret_head->address, ret_place) &&
+           !connection_is_lost(setup, ret_place, arena) && connection_use(setup, arena, ret_place);
+}
+
+void head_connection_start(const struct launcher_setup *setup, const struct launcher_head *head,
+                           struct arena *arena, struct ssh_target *place)
+{
+    struct cluster_state state;
+    struct err ignored;
+    if (config_is_local(setup->config) || !head->is_up_to_date ||
+        !cluster_state_open(setup->config, false, arena, &state, &ignored)) {
+        return;
+    }
+    if (connection_use(setup, arena, place)) {
+        record_write(setup, &state, head);
+    }
+}

@@ -1,0 +1,198 @@
+"""Sessions on the head: the shared connection of commands, and `attach` in a real terminal."""
+
+import concurrent.futures
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+from front import wait_for
+from test_commands import team_cluster
+
+MASTERS = r"^ssh -T -N -f "
+MANY = 14  # more than the ten sessions that sshd allows on one connection
+
+
+@pytest.fixture
+def up(front):
+    laptop = front.laptop()
+    file = laptop.file("cluster.yaml", front.cluster("demo", workers=1))
+    laptop("up", "-y", file)
+    return front, laptop, file
+
+
+def asked(front, since):
+    """API calls of laptops."""
+    return [row["action"] for row in front.calls(since) if row["who"] == "laptop"]
+
+
+def masters(laptop, program="pgrep"):
+    return subprocess.run(laptop.words(program, "-f", MASTERS), check=False, env=laptop.env(),
+                          capture_output=True, text=True).stdout.split()
+
+
+def disconnect(laptop):
+    masters(laptop, "pkill")
+    wait_for(lambda: not masters(laptop), 10, 0.01, "the end of the shared connection")
+
+
+def stored(laptop):
+    return next(laptop.state.rglob("*/head"), None)
+
+
+def hostname(laptop, file, **more):
+    return laptop("exec", file, "hostname", **more).out.strip()
+
+
+def test_commands_share_a_connection(up):
+    """No API request, neither with an open connection nor with a known address."""
+    front, laptop, file = up
+    head = hostname(laptop, file)
+    assert masters(laptop) and stored(laptop).stat().st_mode & 0o777 == 0o600
+    since = time.time()
+    assert hostname(laptop, file) == head
+    assert "worker" in laptop("status", file).out
+    disconnect(laptop)
+    assert hostname(laptop, file) == head
+    assert masters(laptop) and asked(front, since) == []
+    # More at once than sshd allows on one connection: the others connect themselves.
+    with concurrent.futures.ThreadPoolExecutor(MANY) as pool:
+        done = list(pool.map(lambda n: laptop.run("exec", file, f"sleep 1; echo {n}"), range(MANY)))
+    assert [d.out.strip() for d in done if d.status == 0] == [str(n) for n in range(MANY)], done[-1]
+    # The exit status is the command's.
+    assert laptop.run("exec", file, "exit 255").status == 255
+    assert laptop.run("exec", file, "exit 3").status == 3
+
+
+def test_a_stored_head_that_is_wrong(up):
+    """Another machine has the address; the file is damaged; another account is used. The listing
+    decides then.
+    """
+    front, laptop, file = up
+    head = hostname(laptop, file)
+    worker = next(m for m in front.alive("demo") if m.kind == "worker")
+    good = stored(laptop).read_text()
+    lines = good.splitlines()
+    assert lines[1] == front.head("demo").id, good
+    moved = "\n".join([*lines[:2], worker.public, *lines[3:]]) + "\n"
+    strange = "\n".join([lines[0], worker.id, worker.public, *lines[3:]]) + "\n"
+    for text in (moved, strange, "", "\n" * 9, good[:-40], "x" * 10000):
+        stored(laptop).write_text(text)
+        disconnect(laptop)
+        since = time.time()
+        assert hostname(laptop, file) == head, text
+        assert "DescribeInstances" in asked(front, since), text
+        assert stored(laptop).read_text() == good, text
+    since = time.time()
+    laptop("exec", "--no-config-cache", file, "true")
+    assert "DescribeInstances" in asked(front, since)
+    other = front.laptop("bob").more
+    since = time.time()
+    assert hostname(laptop, file, env=other) == head
+    assert "DescribeInstances" in asked(front, since)
+
+
+def test_a_head_that_was_replaced(front):
+    """Another laptop removed the cluster and created it again."""
+    alice, bob = front.laptop("alice"), front.laptop("bob")
+    config = team_cluster(front, alice)
+    alices, bobs = alice.file("cluster.yaml", config), bob.file("cluster.yaml", config)
+    alice("up", "-y", alices)
+    first = hostname(alice, alices)
+    bob("down", "-y", bobs)
+    done = alice.run("exec", alices, "true")
+    assert done.status == 1 and "has no head" in done.err, done
+    bob("up", "-y", bobs)
+    wait_for(lambda: front.head("team").tag("shoal-host-key"), 20, 0.1, "the tag")
+    assert hostname(alice, alices) not in ("", first)
+    assert stored(alice).read_text().splitlines()[1] == front.head("team").id
+
+
+# ---- a terminal ----
+
+
+class Terminal:
+    """`shoal WORDS` on a real pseudo-terminal."""
+
+    def __init__(self, laptop, *words, rows=40, columns=100):
+        self.ours, theirs = os.openpty()
+        self.text = ""
+        self.resize(rows, columns)
+        self.child = subprocess.Popen(
+            laptop.words(laptop.front.program, *words), stdin=theirs, stdout=theirs, stderr=theirs,
+            env=laptop.env(TERM="xterm"), start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def send(self, text):
+        os.write(self.ours, text.encode())
+
+    def expect(self, pattern, seconds=30):
+        """The match in the output since the last one."""
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.text)):
+            left = end - time.monotonic()
+            assert left > 0, f"no {pattern!r} in {self.text[-2000:]!r}"
+            if select.select([self.ours], [], [], left)[0]:
+                try:
+                    self.text += os.read(self.ours, 65536).decode(errors="replace")
+                except OSError:  # closed by the child
+                    assert re.search(pattern, self.text), self.text[-2000:]
+        self.text = self.text[found.end():]
+        return found
+
+    def close(self):
+        """The exit status."""
+        try:
+            return self.child.wait(20)
+        finally:
+            self.child.kill()
+            os.close(self.ours)
+
+
+def test_attach_in_a_terminal(up):
+    _front, laptop, file = up
+    on = Terminal(laptop, "attach", file)
+    on.send("echo here-$((1+1)) $(stty size)\n")
+    on.expect(r"here-2 40 100\r\n")
+    on.resize(50, 120)
+    on.send("echo again-$((1+1)) $(stty size)\n")
+    on.expect(r"again-2 50 120\r\n")
+    on.send("sleep 1000; echo status-$?\n")
+    time.sleep(0.5)
+    on.send("\x03")
+    on.send("echo status=$?\n")
+    on.expect(r"status=130\r\n")
+    on.send("exit 7\n")
+    assert on.close() == 7
+
+
+def test_detach_and_attach_again(up):
+    front, laptop, file = up
+    on = Terminal(laptop, "attach", "--tmux", file)
+    on.send("cd /tmp; mine=kept-$((40+2)); echo ready-$((1+1))\n")
+    on.expect("ready-2")
+    on.send("\x02d")  # tmux's own key
+    on.expect("detached")
+    assert on.close() == 0
+    again = Terminal(laptop, "attach", "--tmux", file, rows=30, columns=90)
+    again.send("echo $mine $PWD\n")
+    again.expect(r"kept-42 /tmp")
+    # The connection is lost: the session stays.
+    again.child.kill()
+    again.close()
+    assert "tmux" in " ".join(front.head("demo").processes().values())
+    last = Terminal(laptop, "attach", "--tmux", file)
+    last.send("echo still $mine\n")
+    last.expect(r"still kept-42")
+    last.send("exit\n")
+    last.expect("exited")
+    assert last.close() == 0
