@@ -111,6 +111,11 @@ def test_a_head_that_was_replaced(front):
     wait_for(lambda: front.head("team").tag("shoal-host-key"), 20, 0.1, "the tag")
     assert hostname(alice, alices) not in ("", first)
     assert stored(alice).read_text().splitlines()[1] == front.head("team").id
+    # The head launches too, although its key for workers is not that of the file's key pair.
+    config["max_workers"] = 2
+    config["available_node_types"]["worker"].update(min_workers=2, max_workers=2)
+    bob("up", "-y", bob.file("cluster.yaml", config))
+    assert len(front.alive("team")) == 3
 
 
 # ---- a terminal ----

@@ -724,6 +724,31 @@ static void what_cannot_be_prepared_is_tried_again(void **state)
     scene_free(scene);
 }
 
+static bool was_found_unfit(struct scene *scene)
+{
+    return told(scene, "the cluster file does not fit the account: key pair \"x\" is missing");
+}
+
+/* On the head the preflight of a launch has nobody who reads its findings. */
+static void an_error_of_the_preflight_is_reported_and_checked_again(void **state)
+{
+    struct scene *scene = scene_new();
+    const struct finding findings[] = {
+        {.level = FINDING_WARNING, .text = STR("small quota")},
+        {.level = FINDING_ERROR, .text = STR("key pair \"x\" is missing")}};
+    (void)state;
+    scene->cloud.findings = findings;
+    scene->cloud.finding_count = ARRAY_LEN(findings);
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, was_found_unfit);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    assert_int_equal(scene->cloud.counts[FAKE_PREPARE], 0);
+    scene->cloud.finding_count = 1;
+    assert_comes(scene, are_booting);
+    end(scene);
+    scene_free(scene);
+}
+
 static bool has_launched_thrice(struct scene *scene)
 {
     return scene->cloud.counts[FAKE_LAUNCH] >= 3;
@@ -816,6 +841,7 @@ int main(void)
         cmocka_unit_test(a_short_retention_trims_history_and_launches),
         cmocka_unit_test(a_renamed_type_counts_and_is_outdated),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
+        cmocka_unit_test(an_error_of_the_preflight_is_reported_and_checked_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,18 +88,34 @@ static void launching_do_prepare(struct controller *controller)
                                        on_prepare, call_begin(&controller->calls));
 }
 
+/* The first error of the preflight; NULL if there is none. */
+static const struct finding *launching_find_error(const struct finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].level == FINDING_ERROR) {
+            return &findings[i];
+        }
+    }
+    return NULL;
+}
+
 static void launching_on_preflight(void *context, const struct provider_answer *answer,
                                    const struct finding *findings, size_t count)
 {
     struct controller *controller = call_end(context);
-    (void)findings;
-    (void)count;
     if (!controller) {
         return;
     }
     require(controller->preparing == PREPARING_PREFLIGHT, "the preflight was running");
     if (answer->outcome != OUTCOME_DONE) {
         prepare_failed(controller, answer, "cannot read the account");
+        return;
+    }
+    const struct finding *error = launching_find_error(findings, count);
+    if (error) { /* the next launch checks again */
+        struct provider_answer refused = {.outcome = OUTCOME_INVALID};
+        err_set(&refused.err, ERR_CONFIG, "%.*s", STR_ARG(error->text));
+        prepare_failed(controller, &refused, "the cluster file does not fit the account");
         return;
     }
     controller->setup.is_surveyed = true;

@@ -14,13 +14,14 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "provider/provider.h"
 #include "remote/node_request.h"
 
 #define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* path of this program on every node */
 #define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray looks for its token */
 /* On the head, for Ray's own autoscaler. */
 #define BOOTSTRAP_CONFIG "~/ray_bootstrap_config.yaml"
-#define BOOTSTRAP_KEY "~/ray_bootstrap_key.pem"
+#define BOOTSTRAP_KEY PROVIDER_HEAD_KEY
 /* On the head: a bundle of the commands that start Ray. */
 #define SETUP_STARTS_FILE "~/.shoal/head-start.json"
 

@@ -6,6 +6,7 @@
 #include "provider/aws/client/aws_pages.h"
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/preflight/quota.h"
+#include "provider/provider.h"
 
 #include <string.h>
 
@@ -647,12 +648,16 @@ static void preflight_run_proceed(struct aws_preflight_run *run)
 
 /* ---- starting ---- */
 
+/* Not on the head, where the file names the key for workers. */
 static void look_at_key(struct aws_preflight_run *run)
 {
     struct buf text;
     struct err err;
     struct str path = file_expand_home(&run->arena, run->request.private_key);
     run->answers.key_state = PREFLIGHT_KEY_UNREAD;
+    if (str_is(run->request.private_key, PROVIDER_HEAD_KEY)) {
+        return;
+    }
     buf_init(&text, PREFLIGHT_KEY_BYTES_MAX);
     if (path.len > 0 && str_find_char(path, '\0') == SIZE_MAX && !str_is(path, "-") &&
         file_read(arena_str(&run->arena, path).ptr, &text, &err)) {
