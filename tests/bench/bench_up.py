@@ -1,7 +1,7 @@
 """Side by side, back to back: from the command to "all nodes are registered in the GCS".
 
 usage: bench_up.py [--workers N,...] [--boot SECONDS,...] [--rounds N] [--tools bare,shoal,ray]
-                   [--check] [--write FILE] [--json FILE] [--read FILE...]
+                   [--docker] [--check] [--write FILE] [--json FILE] [--read FILE...]
 
 bare    what cannot be saved: containers started at once, one ssh each, `ray start`; no cloud
 shoal   `shoal up -y`
@@ -11,7 +11,8 @@ Every tool uses the same image, the same boot and the same flags of Ray (no dash
 objects, one CPU). The tools take turns within a round and another one begins each round. Times are
 those of the GCS's own log, in seconds since the command was typed. Then `down`, from the command
 until the cloud lists no machine. --check asserts the goals; --read reports on runs of before
-(--json) and runs nothing.
+(--json) and runs nothing. --docker compares the two launchers with a `docker` section: a real Docker
+daemon on every machine, its image already there, Ray in containers.
 
 Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """
@@ -150,10 +151,10 @@ class Bare:
                 docker.remove(self.names)
 
 
-def finish(result, began, head):
+def finish(result, began, head, registered=driver.registered):
     """Waits for the last node and writes the times down."""
     count = result.workers + 1
-    times = driver.wait_for(lambda: (t := driver.registered(head)) and len(t) >= count and t,
+    times = driver.wait_for(lambda: (t := registered(head)) and len(t) >= count and t,
                             PATIENCE, 0.2, "the last node")
     result.head, result.all = times[0] - began, times[count - 1] - began
     result.load_after = driver.load()
@@ -162,11 +163,25 @@ def finish(result, began, head):
 # ---- launchers ----
 
 
+def registered_in_container(head):
+    """The times of driver.registered(), if the GCS runs in a container of the machine."""
+    text = driver.in_machine(head.removeprefix("bed-"), "docker", "exec", "ray_container", "cat",
+                             "/tmp/ray/session_latest/logs/gcs_server.out", check=False)
+    return [driver.log_time(line) for line in text.splitlines() if "Registering new node" in line]
+
+
 class Bench(contest.Contest):
     """All tools, each measured in the same way."""
 
+    def __init__(self, folder, has_docker=False):
+        super().__init__(folder)
+        self.make, self.registered = files.bench, driver.registered
+        if has_docker:
+            client.up(["base", "docker"], seconds=3600)
+            self.make, self.registered = files.docker_bench, registered_in_container
+
     def launcher(self, launcher, result):
-        with launcher(lambda key: files.bench(result.workers, contest.KEY_NAME, key)) as (up, down):
+        with launcher(lambda key: self.make(result.workers, contest.KEY_NAME, key)) as (up, down):
             self.measure(result, up, down)
 
     def measure(self, result, up, down):
@@ -174,7 +189,7 @@ class Bench(contest.Contest):
         up()
         result.returned = time.time() - began
         head = driver.machines(self.ec2, "bench")[0]["InstanceId"]
-        finish(result, began, f"bed-{head}")
+        finish(result, began, f"bed-{head}", self.registered)
         result.counted, result.calls = driver.api_calls(began)
         counts = driver.ssh_counts(self.bed)
         order = sorted(counts, key=lambda ident: ident != head)
@@ -300,7 +315,7 @@ def numbers(kind):
 def run_all(args):
     results = []
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
-        bench = Bench(folder)
+        bench = Bench(folder, args.docker)
         try:
             for workers, boot in itertools.product(args.workers, args.boot):
                 for turn in range(args.rounds):
@@ -318,11 +333,14 @@ def main():
     parser.add_argument("--boot", type=numbers(float), default=[0.0])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--tools", type=lambda text: text.split(","), default=list(TOOLS))
+    parser.add_argument("--docker", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--read", type=pathlib.Path, nargs="+", default=[])
     args = parser.parse_args()
+    if args.docker:
+        args.tools = [tool for tool in args.tools if tool != "bare"]
     results = [Result.read(row) for path in args.read for row in json.loads(path.read_text())]
     if not results:
         why = client.missing()

@@ -58,6 +58,7 @@ class Contest:
     def shoal(self, make):
         """(up, down) of `shoal`, with the cluster file that `make` returns for a key path."""
         laptop = driver.Laptop(tempfile.mkdtemp(dir=self.folder), payload=self.payload)
+        self.laptop = laptop
         path = laptop.file("c.yaml", make(self.folder / "key"))
         yield (lambda: laptop("up", "-y", path, seconds=PATIENCE),
                lambda: laptop("down", "-y", path, seconds=PATIENCE))

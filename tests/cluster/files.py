@@ -116,6 +116,10 @@ def bench(workers, key_name, key):
     return for_both(quick("bench", workers, setup_commands=["echo setup"]), key_name, key)
 
 
+def docker_bench(workers, key_name, key):
+    return for_both(docker("bench", workers, setup_commands=["echo setup"]), key_name, key)
+
+
 def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):
     """A head that runs no tasks, and workers that are launched for demand."""
     made = quick(name, workers, idle_timeout_minutes=idle_minutes, **more)

@@ -179,10 +179,12 @@ class ThinNodes(nodes.Nodes):
 
     def _start_container(self, node):
         self._net(node)
+        gate = settings.STATE / "gate"  # a FIFO: new machines boot when it is opened for writing
         faults = {"THIN_DISK_SIZE": "32k" if "disk-full" in node.faults else "",
                   "THIN_NO_SSHD": "1" if "no-sshd" in node.faults else "",
                   "THIN_BOOT_DELAY": str(node.faults["boot-delay"].seconds if "boot-delay" in
-                                         node.faults else self.tunables.boot_delay)}
+                                         node.faults else self.tunables.boot_delay),
+                  "THIN_GATE": str(gate) if gate.exists() else ""}
         words = ["nsenter", f"--net=/run/netns/{node.id}", "unshare", "--pid", "--mount", "--uts",
                  "--fork", "--kill-child", str(HERE / "machine" / "boot"), str(node.folder),
                  str(settings.STATE / "image"), nodes.host_name(node)]
