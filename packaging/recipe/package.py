@@ -26,6 +26,11 @@ COMPLETIONS = {
 def make(wanted, out, jobs):
     """One tarball per architecture in `wanted`; their paths. All programs are built for each."""
     programs = {arch: program.build(arch, out, jobs) for arch in zig.ARCHITECTURES}
+    return make_from(programs, wanted, out)
+
+
+def make_from(programs, wanted, out):
+    """The same with programs that are built already: architecture -> path."""
     here = out.resolve() / zig.host_architecture()  # only this machine's can print its manual
     number = program.version(here)
     with tempfile.TemporaryDirectory() as scratch:

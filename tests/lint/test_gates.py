@@ -85,6 +85,7 @@ SOURCE_FAULTS = (
     ("style", "docs/planted.md", "# One\n\nSee [here](planted.md#two).\n", "#two"),
     ("style", "docs/planted.md", "# One\n\nSee [below](#two).\n", "#two"),
     ("style", "docs/planted.md", "It is in /wo" + "rk/main.\n", "outside the project"),
+    ("style", "docs/planted.md", "Run `pip in" + "stall -U shoal`.\n", "ours is shoal-ray"),
     ("style", "tests/config/corpus/planted.yaml", "x: ../sha" + "red/y\n", "outside the project"),
 )
 
@@ -94,6 +95,7 @@ GOOD = {
     'static const char *const text = "http://x /* y"; /* "a // b" */\n',
     "src/core/planted.h": HEADER_HEAD + '#include "base/str.h"\n',
     "docs/planted.md": "# `X`: a page\n\n[a](planted.md#x-a-page) [b](https://x.y) `[c](gone)`\n\n"
+                       "`pip in" "stall shoal-ray`\n"
                        "```\n# no heading\n[d](gone)\n```\n",
     "tests/config/corpus/planted.c": "int\tx; // " + "long " * 40,
 }

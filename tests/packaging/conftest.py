@@ -2,6 +2,7 @@
 
 SHOAL_BUILD          the build folder of the ordinary program, to compare with
 SHOAL_PORTABLE_ARCH  the architectures to test (default: this machine's)
+SHOAL_TARBALLS       a folder with the tarballs of a release, to test instead of new ones
 
 The libraries come from the cache of packaging/static; on a machine without one, the first run
 builds them, which takes ten minutes or more.
@@ -9,6 +10,7 @@ builds them, which takes ten minutes or more.
 
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -23,7 +25,10 @@ ARCHITECTURES = os.environ.get("SHOAL_PORTABLE_ARCH", os.uname().machine).split(
 
 sys.path[:0] = [str(HERE), str(REPOSITORY / "packaging" / "recipe"), str(HERE.parent / "bench")]
 
+import elf  # noqa: E402  pylint: disable=wrong-import-position
 import emulator  # noqa: E402  pylint: disable=wrong-import-position
+import package  # noqa: E402  pylint: disable=wrong-import-position
+import zig  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def pytest_configure(config):
@@ -35,6 +40,11 @@ def packaging(*words):
     done = subprocess.run([STATIC, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def project_version():
+    text = (REPOSITORY / "meson.build").read_text(encoding="utf-8")
+    return text.split("version: '")[1].split("'")[0]
 
 
 @pytest.fixture(scope="session", params=ARCHITECTURES)
@@ -54,3 +64,44 @@ def runner(arch, built):
     """The words that run the program of an architecture here."""
     program = [str(built[arch])]
     return program if arch == os.uname().machine else [emulator.find(arch), *program]
+
+
+@pytest.fixture(scope="session")
+def tarballs(request, tmp_path_factory):
+    """Architecture -> the path of its tarball.
+
+    An architecture that is not built has a stand-in: 64 bytes that look like its program.
+    """
+    given = os.environ.get("SHOAL_TARBALLS")
+    if given:
+        return {path.name.rsplit("-", 1)[1].split(".")[0]: path
+                for path in pathlib.Path(given).glob("shoal-*-linux-*.tar.gz")}
+    programs = dict(request.getfixturevalue("built"))
+    for name in set(zig.ARCHITECTURES) - set(programs):
+        programs[name] = stand_in(tmp_path_factory.mktemp("stand-in") / "shoal", name)
+    return dict(zip(zig.ARCHITECTURES, package.make_from(programs, zig.ARCHITECTURES, OUT)))
+
+
+def stand_in(path, name):
+    machine = {word: number for number, word in elf.MACHINES.items()}[name]
+    path.write_bytes(struct.pack("<16sHHIQ32x", b"\x7fELF\x02\x01\x01", elf.SHARED_OBJECT, machine,
+                                 1, 0))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="session")
+def make(tarballs, tmp_path_factory):
+    """make("wheel", "x86_64"): runs a script of packaging/ with a tarball; the package's path."""
+    made = {}
+
+    def make_package(script, arch):
+        if (script, arch) not in made:
+            out = tmp_path_factory.mktemp("packages")
+            done = subprocess.run([STATIC.parent / script, tarballs[arch], "--out", out],
+                                  capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            made[script, arch] = pathlib.Path(done.stdout.strip())
+        return made[script, arch]
+
+    return make_package

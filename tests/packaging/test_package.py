@@ -6,14 +6,7 @@ import tarfile
 
 import elf
 import pytest
-from conftest import OUT, REPOSITORY, packaging
-
-
-@pytest.fixture(scope="session", name="tarballs")
-def _tarballs():
-    """Architecture -> the path of its package."""
-    paths = packaging("package", "--out", str(OUT)).split()
-    return {path.rsplit("-", 1)[1].split(".")[0]: path for path in paths}
+from conftest import OUT, packaging, project_version
 
 
 def unpacked(tarball, into):
@@ -24,14 +17,9 @@ def unpacked(tarball, into):
 
 
 def test_names_say_version_and_architecture(tarballs):
-    version = packaging_version()
+    version = project_version()
     assert sorted(os.path.basename(path) for path in tarballs.values()) == [
         f"shoal-{version}-linux-aarch64.tar.gz", f"shoal-{version}-linux-x86_64.tar.gz"]
-
-
-def packaging_version():
-    with open(REPOSITORY / "meson.build", encoding="utf-8") as stream:
-        return stream.read().split("version: '")[1].split("'")[0]
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
@@ -60,7 +48,7 @@ def test_runs_where_it_is_unpacked(tarballs, tmp_path):
     top = unpacked(tarballs[os.uname().machine], tmp_path)
     said = subprocess.run([top / "bin/shoal", "version"], capture_output=True, text=True,
                           check=True).stdout
-    assert said.startswith(f"shoal {packaging_version()} ")
+    assert said.startswith(f"shoal {project_version()} ")
 
 
 def test_says_nothing_of_who_made_it(tarballs):

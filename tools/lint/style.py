@@ -28,6 +28,8 @@ FOREIGN = re.compile("|".join([
     r"(?<![\w~.$}])/wo" + r"rk/", r"(?<![\w~.$}])/opt/" + r"ray\b", r"(?<!\w)\.lib" + r"rary\b",
     r"\.\./sha" + r"red\b", r"/tmp/bash_" + r"jobs",
 ]))
+# The project of that name on PyPI is not ours: the distribution is shoal-ray.
+STRANGER = re.compile(r"\b(?:pip3?|pipx|uv tool|uv) install\b[^\n`]*\bsho" + r"al(?![\w/.-])")
 AUTO_BUF = re.compile(r"\s*AUTO_BUF struct buf (\w+);")
 WAY_OUT = re.compile(r"\b(?:return|continue|break|goto)\b")
 VAGUE_NAME = re.compile(r"^(utils?|common)\.")
@@ -165,6 +167,9 @@ def _foreign_places(name, text):
     for found in FOREIGN.finditer(text):
         yield gate.problem(name, tree.line_at(text, found.start()),
                            f"{found.group()} is a place outside the project; write what it means")
+    for found in STRANGER.finditer(text):
+        yield gate.problem(name, tree.line_at(text, found.start()),
+                           "installs another project from PyPI; ours is shoal-ray")
 
 
 def _links(root, name, text):
