@@ -4,15 +4,20 @@ Every other package (wheel, .deb, .rpm) contains the same files under its own pr
 the payload of its own architecture: a static program is that payload itself (src/app/payload.h).
 """
 
+import argparse
 import dataclasses
+import os
 import pathlib
 import re
+import sys
 import tarfile
 
 import cache
 
 NAME = re.compile(r"shoal-(?P<version>[0-9][0-9A-Za-z.+~-]*)-linux-(?P<arch>x86_64|aarch64)"
                   r"\.tar\.gz")
+PACKAGE = "shoal-ray"
+MAINTAINER = "Shoal maintainers <maintainers@shoal.example>"
 SUMMARY = "Launch, scale and run Ray clusters"
 
 
@@ -59,10 +64,38 @@ def _members(archive, top):
             yield member.name.removeprefix(top), File(stream.read(), bool(member.mode & 0o100))
 
 
-def write(tree, folder):
-    """Writes the files below a folder, with the modes that a package has."""
-    for inside, file in tree.files.items():
+def package_version(tree):
+    """The version as dpkg and rpm order it: 1.0~rc1 comes before 1.0."""
+    if "-" in tree.version:
+        raise cache.Trouble(f"{tree.version}: a version of a package has no hyphen; 1.2.0rc1 is "
+                            "written without one")
+    return re.sub(r"(?<=[0-9])(a|b|rc)(?=[0-9])", r"~\1", tree.version)
+
+
+def write(files, folder):
+    """Writes files below a folder, with the modes that a package has."""
+    for inside, file in files.items():
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.content)
         path.chmod(0o755 if file.is_executable else 0o644)
+
+
+def script(name, usage, make):
+    """The main function of a script that makes a package of each tarball; its exit status."""
+    parser = argparse.ArgumentParser(description=usage,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tarball", nargs="+", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, help="default: the folder of the tarball")
+    args = parser.parse_args()
+    os.umask(0o022)
+    try:
+        for tarball in args.tarball:
+            tree = read(tarball)
+            out = (args.out or tarball.parent).resolve()
+            out.mkdir(parents=True, exist_ok=True)
+            print(make(tree, out))
+        return 0
+    except cache.Trouble as trouble:
+        print(f"{name}: {trouble}", file=sys.stderr)
+        return 1
