@@ -51,6 +51,7 @@ def _gather(shared, here, runnable):
         target = shared / place
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(cache.run([runnable, "completion", shell]), encoding="utf-8")
+    shutil.copytree(cache.ROOT / "share" / "schema", shared / "share" / "shoal" / "schema")
     shutil.copyfile(cache.ROOT / "LICENSE", shared / "LICENSE")
     doc = shared / "share" / "doc" / "shoal"
     doc.mkdir(parents=True)

@@ -21,6 +21,11 @@ OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=s", "-Ddebug=false",
            "-Ddefault_library=static", "-Dprefer_static=true", "-Dfailpoints=false")
 
 
+# The commit that `shoal version -o json` names, from the environment: a tarball of the sources has
+# no history, and must give the same bytes.
+COMMIT = "SHOAL_COMMIT"
+
+
 def _quoted(words):
     return "[" + ", ".join(f"'{word}'" for word in words) + "]"
 
@@ -66,11 +71,13 @@ endian = 'little'
 
 
 def _set_up(out, arch, name, text_of, options, log):
-    """A build folder of this name, new if it was made for another cross file."""
+    """A build folder of this name, new if it was made for another cross file or other options."""
     folder, compiler, cross = out / name, out / f"{arch}.cc", out / f"{name}.cross"
     text = text_of(compiler, folder)
-    mark = folder / "made-for"  # whose text the folder was set up with
-    if mark.exists() and mark.read_text(encoding="utf-8") == text:
+    options = (*options, f"-Dcommit={os.environ.get(COMMIT, '')}")
+    key = f"{text}{options}"
+    mark = folder / "made-for"  # what the folder was set up with
+    if mark.exists() and mark.read_text(encoding="utf-8") == key:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -79,7 +86,7 @@ def _set_up(out, arch, name, text_of, options, log):
     cross.write_text(text, encoding="utf-8")
     cache.run(["meson", "setup", "--cross-file", cross, *options, folder, cache.ROOT],
               env=zig.environment(cache.ROOT), log=log)
-    mark.write_text(text, encoding="utf-8")
+    mark.write_text(key, encoding="utf-8")
     return folder
 
 

@@ -10,3 +10,7 @@ void manual_cluster_file(struct buf *out);                  /* shoal-cluster(5) 
 void manual_cluster_file_markdown(struct buf *out);         /* docs page with the same content */
 void manual_workload_file(struct buf *out);                 /* shoal-workload(5) */
 void manual_workload_file_markdown(struct buf *out);        /* docs page with the same content */
+
+/* The same tables as JSON Schemas (manual_schema.c, linked into manual_printer only). */
+void manual_cluster_file_schema(struct buf *out);
+void manual_workload_file_schema(struct buf *out);

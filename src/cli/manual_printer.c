@@ -1,5 +1,6 @@
 /* manual_printer.c: a build tool: `manual_printer PAGE` prints one page of the manual. PAGE is
- * shoal, shoal-VERB, shoal-cluster, shoal-workload, cluster-file.md or workload-file.md. */
+ * shoal, shoal-VERB, shoal-cluster, shoal-workload, cluster-file.md, workload-file.md,
+ * cluster.schema.json or workload.schema.json. */
 #include "cli/manual.h"
 
 #include <stdio.h>
@@ -14,6 +15,8 @@ static const struct {
     {"shoal-workload", manual_workload_file},
     {"cluster-file.md", manual_cluster_file_markdown},
     {"workload-file.md", manual_workload_file_markdown},
+    {"cluster.schema.json", manual_cluster_file_schema},
+    {"workload.schema.json", manual_workload_file_schema},
 };
 
 static bool print_page(struct buf *out, const char *page)

@@ -1,4 +1,5 @@
 /* verb_version.c: prints the version. */
+#include "cli/build_info.h"
 #include "cli/output.h"
 #include "config/catalog/catalog.h"
 
@@ -26,8 +27,11 @@ static int verb_version_run(const struct cli *cli, const void *fields)
     AUTO_BUF struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
     if (given->output && strcmp(given->output, "json") == 0) {
-        buf_addf(&out, "{\"version\": \"%s\", \"ray\": \"%s\", \"catalog\": \"%.*s\"}\n",
-                 SHOAL_VERSION, RAY_TESTED, STR_ARG(catalog_ec2_date()));
+        buf_addf(&out,
+                 "{\"version\": \"%s\", \"ray\": \"%s\", \"catalog\": \"%.*s\", "
+                 "\"commit\": \"%s\", \"build\": %s, \"libraries\": %s}\n",
+                 SHOAL_VERSION, RAY_TESTED, STR_ARG(catalog_ec2_date()), build_commit, build_flags,
+                 build_libraries);
     } else {
         buf_addf(&out, "shoal %s (tested with Ray %s; instance types of %.*s)\n", SHOAL_VERSION,
                  RAY_TESTED, STR_ARG(catalog_ec2_date()));
@@ -39,7 +43,8 @@ const struct verb verb_version = {
     .name = "version",
     .summary = "print the version of shoal",
     .description = "Prints the version of shoal, the newest Ray it was tested with, and the date "
-                   "of its instance type catalog.",
+                   "of its instance type catalog. With -o json also the commit, the compiler and "
+                   "the versions of the libraries.",
     VERB_ROWS(option),
     VERB_ROWS(example),
     .fields_size = sizeof(struct version_fields),

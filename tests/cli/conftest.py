@@ -14,6 +14,8 @@ import subprocess
 
 import pytest
 
+import output_schema
+
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 SECONDS_MAX = 60
@@ -107,7 +109,9 @@ def shoal(run, program):
     """shoal("validate", "x.yaml"): returncode, stdout and stderr of a run."""
 
     def run_shoal(*words, **more):
-        return run([program, *words], **more)
+        done = run([program, *words], **more)
+        output_schema.check(words, done.stdout)
+        return done
 
     return run_shoal
 

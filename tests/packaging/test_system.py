@@ -14,6 +14,7 @@ OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}[HERE]
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 EXPECTED = ("usr/bin/shoal", f"usr/libexec/shoal/payload/shoal-{OTHER}",
             "usr/share/bash-completion/completions/shoal",
+            "usr/share/shoal/schema/cluster.schema.json",
             "usr/share/fish/vendor_completions.d/shoal.fish")
 
 

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, Optional, Union
+from typing import Any, Optional, Union
 
 __all__ = ["CommandFailed", "Interrupted", "ShoalError", "SshError", "UsageError", "program",
            "query", "run", "stream", "version"]
@@ -136,18 +136,17 @@ def stream(*words: Word, cwd: Optional[Word] = None,
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=cwd,
             env=env, encoding="utf-8") as child:
         assert child.stdout is not None
+        failure = ""
         try:
-            yield from _objects(child.stdout)
+            for line in child.stdout:
+                if line.startswith('{"error": '):  # printed by a command that fails
+                    failure = line
+                elif line.strip():
+                    yield json.loads(line)
             status = child.wait()
         finally:
             if child.poll() is None:
                 child.terminate()
         if status != 0:
             errors.seek(0)
-            raise _error(command, status, "", errors.read())
-
-
-def _objects(lines: IO[str]) -> Iterator[Any]:
-    for line in lines:
-        if line.strip():
-            yield json.loads(line)
+            raise _error(command, status, failure, errors.read())
