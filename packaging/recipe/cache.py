@@ -15,6 +15,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent.parent  # packaging/
 ROOT = HERE.parent
@@ -55,6 +56,14 @@ def made_once(target):
         fresh.mkdir()
         yield fresh
         fresh.rename(target)
+
+
+def unpack(tarball, into):
+    """Unpacks a tarball; entries that lead out of the folder are refused."""
+    # Python 3.11.2, which Debian 12 started with, has no filters yet.
+    safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    with tarfile.open(tarball) as archive:
+        archive.extractall(into, **safely)
 
 
 def run(command, *, cwd=None, env=None, log=None):

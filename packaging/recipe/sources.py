@@ -8,7 +8,6 @@ import csv
 import hashlib
 import os
 import shutil
-import tarfile
 import urllib.error
 import urllib.request
 
@@ -76,14 +75,12 @@ def unpack(library, into):
     """The source tree of a library, patched, in `into`/source."""
     rows = table()[library]
     tree = into / "source"
-    with tarfile.open(fetch(rows[0])) as archive:
-        archive.extractall(into / "upstream", filter="data")
+    cache.unpack(fetch(rows[0]), into / "upstream")
     (top,) = (into / "upstream").iterdir()  # one folder, whatever its name
     top.rename(tree)
     for row in rows[1:]:
         shutil.rmtree(tree / "debian", ignore_errors=True)
-        with tarfile.open(fetch(row)) as archive:
-            archive.extractall(tree, filter="data")
+        cache.unpack(fetch(row), tree)
         _patch(tree)
     return tree
 
