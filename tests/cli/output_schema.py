@@ -6,13 +6,11 @@ import functools
 import json
 import pathlib
 
-import jsonschema
-
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "share" / "schema"
 # Commands that print the object of another one.
 SAME = {"stop": "down", "start": "up"}
 # `config` prints the cluster file; the objects of the others have no schema yet.
-WITHOUT = {"config", "simulate", "train", "train ls", "train status"}
+WITHOUT = {"config", "train", "train ls", "train status"}
 
 
 def read(name):
@@ -36,6 +34,7 @@ def closed(schema):
 
 @functools.cache
 def validator(name):
+    import jsonschema  # takes a while, and most tests do not need it
     schema = closed(read("output"))
     return jsonschema.Draft7Validator({**schema, "$ref": f"#/definitions/{name}"})
 

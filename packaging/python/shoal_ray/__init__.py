@@ -53,7 +53,10 @@ class CommandFailed(ShoalError):
 
 
 class UsageError(ShoalError):
-    """Status 2: an unknown option or a missing argument."""
+    """Status 2: an unknown option or a missing argument.
+
+    `plan --detailed-exitcode` also has this status, if there are changes.
+    """
 
 
 class Interrupted(ShoalError):
