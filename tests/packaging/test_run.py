@@ -1,5 +1,6 @@
 """The portable program does what the ordinary one does, also where there is nothing else."""
 
+import json
 import os
 import platform
 import statistics
@@ -10,6 +11,9 @@ import pytest
 from bench_validate import true_peak
 from conftest import BUILD, REPOSITORY
 from reference import Reference
+
+import libraries
+import sources
 
 ORDINARY = BUILD / "src" / "cli" / "shoal"
 CLUSTER = REPOSITORY / "examples" / "clusters" / "aws-mixed.yaml"
@@ -31,6 +35,16 @@ def run(*words):
 ], ids=lambda words: words[0])
 def test_says_the_same(runner, words):
     assert run(*runner, *words) == run(ORDINARY, *words)
+
+
+def test_names_its_libraries(runner):
+    code, said, _ = run(*runner, "version", "-o", "json")
+    facts = json.loads(said)
+    assert code == 0 and facts["build"]["failpoints"] == "false"
+    for library in libraries.asked_for(libraries.PROGRAM):
+        for name in set(library.packages) & set(facts["libraries"]):
+            assert facts["libraries"][name] == sources.version(library.name)
+    assert len(facts["libraries"]) == 8
 
 
 def test_runs_in_an_empty_root(built, tmp_path):
