@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, OUT, REPOSITORY, packaging
 
 MEGABYTE = 1_000_000
-SIZE_MAX = 8 * MEGABYTE
+SIZE_MAX = 7 * MEGABYTE
 
 
 @pytest.fixture(scope="session", name="program")
@@ -49,7 +49,7 @@ def test_code_has_a_segment_of_its_own(program):
     code = [segment for segment in program.of_kind(elf.LOAD) if segment.may(elf.EXECUTE)]
     assert len(code) == 1
     first, last = code[0].address, code[0].address + code[0].memory_size
-    for name in (".rodata", ".eh_frame", ".rela.dyn", ".data", ".bss"):
+    for name in (".rodata", ".eh_frame", ".relr.dyn", ".data", ".bss"):
         assert not first <= program.sections[name][3] < last, name
 
 
@@ -97,6 +97,13 @@ def test_has_no_symbols(program):
 def test_is_small(program):
     print(f"{program.machine}: {len(program.bytes) / MEGABYTE:.2f} MB")
     assert len(program.bytes) <= SIZE_MAX
+
+
+def test_relocations_are_packed(program):
+    """24 bytes each in .rela.dyn, one bit each in .relr.dyn."""
+    assert ".relr.dyn" in program.sections
+    size = len(program.section(".rela.dyn")) if ".rela.dyn" in program.sections else 0
+    assert size < 10_000
 
 
 def test_links_to_the_same_bytes_again(program, built, arch):

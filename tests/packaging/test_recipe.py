@@ -3,13 +3,16 @@ changes if and only if its inputs change.
 """
 
 import dataclasses
+import os
 import re
+import subprocess
 import tarfile
 
 import pytest
 import conftest  # noqa: F401  pylint: disable=unused-import  (finds the recipe)
 import cache
 import libraries
+import program
 import sources
 import zig
 
@@ -129,3 +132,55 @@ def test_architectures_have_many_names():
     assert zig.architecture("amd64") == "x86_64"
     with pytest.raises(cache.Trouble, match="x86_64, aarch64"):
         zig.architecture("riscv64")
+
+
+FAKE_COMPILER = """#!/bin/sh
+echo "compiler $*" >> "$SAID"
+[ -e "$SAID.fails" ] && { echo "undefined symbol: x" >&2; exit 1; }
+[ "$1" = -v ] && printf 'ar rcs libc.a\\nld.lld -r crt1.o\\nwarning: odd\\nld.lld -o out a.o\\n' >&2
+exit 0
+"""
+
+
+@pytest.fixture(name="compiler")
+def _compiler(tmp_path, monkeypatch):
+    """The compiler's script with a stand-in for zig; what was called, and the standard error."""
+    (tmp_path / "bin").mkdir()
+    for path, text in (("bin/x86_64-linux-musl-cc", FAKE_COMPILER), ("bin/zig-ar", "#!/bin/sh\n"),
+                       ("zig", '#!/bin/sh\necho "zig $*" >> "$SAID"\n'),
+                       ("cc", program._compiler_text("x86_64"))):  # pylint: disable=W0212
+        (tmp_path / path).write_text(text, encoding="ascii")
+        (tmp_path / path).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("SAID", str(tmp_path / "said"))
+
+    def call(*words, fails=False):
+        (tmp_path / "said").write_text("", encoding="ascii")
+        if fails:
+            (tmp_path / "said.fails").touch()
+        done = subprocess.run([tmp_path / "cc", *words], capture_output=True, text=True,
+                              check=False)
+        said = (tmp_path / "said").read_text(encoding="ascii").splitlines()
+        return done.returncode, said, done.stdout + done.stderr
+
+    return call
+
+
+def test_objects_are_linked_again_with_packed_relocations(compiler):
+    words = ("-o", "out", "a.o", "-static", "-Wl,--gc-sections")
+    status, said, shown = compiler(*words)
+    assert status == 0 and shown == "warning: odd\n"
+    assert said == [f"compiler -v {' '.join(words)}",
+                    "zig ld.lld -o out a.o --pack-dyn-relocs=relr -O2"]
+    status, said, shown = compiler(*words, fails=True)
+    assert status == 1 and len(said) == 1 and "undefined symbol" in shown
+
+
+@pytest.mark.parametrize("words", [("-c", "-o", "a.o", "a.c"), ("-o", "x", "a.c", "-lm"),
+                                   ("a.c", "-Wl,--gc-sections"), ("--version",)])
+def test_other_calls_are_passed_on(compiler, words):
+    assert compiler(*words) == (0, [f"compiler {' '.join(words)}"], "")
+
+
+def test_meson_learns_the_linker(compiler):
+    assert compiler("-Wl,--version") == (0, [], "LLD (compatible with GNU linkers)\n")
