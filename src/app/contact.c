@@ -1,15 +1,13 @@
 /* contact.c: settings, script and messages of the dead-man switch. */
 #include "app/contact.h"
 
+#include "app/script_text.h"
 #include "base/buf.h"
-#include "config/embedded_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-extern const struct embedded_file setup_scripts[];
 
 enum {
     MINUTE_MS = 60 * 1000,
@@ -45,22 +43,6 @@ int64_t contact_every_ms(int64_t timeout_ms)
     return every < CONTACT_CHECK_MS ? CONTACT_CHECK_MS : every;
 }
 
-/* Strips comments and indentation, because user-data is limited in size. */
-static void add_script(struct buf *out)
-{
-    const struct embedded_file *file = &setup_scripts[0];
-    while (strcmp(file->name, "contact.sh") != 0) {
-        file++;
-    }
-    for (struct str rest = {(const char *)file->bytes, file->size}; rest.len > 0;) {
-        struct str line = str_trim(str_cut(&rest, '\n'));
-        if (line.len > 0 && line.ptr[0] != '#') {
-            buf_add(out, line);
-            buf_add_char(out, '\n');
-        }
-    }
-}
-
 static struct str contact_script(const char *role, int64_t timeout_ms, struct arena *arena)
 {
     AUTO_BUF struct buf text;
@@ -70,7 +52,7 @@ static struct str contact_script(const char *role, int64_t timeout_ms, struct ar
     }
     buf_addf(&text, "#!/bin/sh\nrole=%s\nlimit=%lld\n", role,
              (long long)contact_checks(timeout_ms));
-    add_script(&text);
+    script_text_add(&text, "contact.sh");
     return arena_str(arena, buf_str(&text));
 }
 

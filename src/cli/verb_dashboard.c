@@ -1,13 +1,11 @@
 /* verb_dashboard.c: forwards the head's Ray dashboard to this machine. */
 #include "app/setup/node_tools.h"
 #include "app/setup/setup_plan.h"
+#include "cli/local_port.h"
 #include "cli/output.h"
 #include "cli/target.h"
 #include "ray/token.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 struct dashboard_fields {
@@ -35,25 +33,6 @@ static const struct example examples[] = {
     {"shoal dashboard -p 9000 cluster.yaml", "Use another local port, for example if 8265 is in "
                                              "use."},
 };
-
-/* Another program's page could answer there. */
-static bool check_port(uint16_t port, struct err *err)
-{
-    struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_port = htons(port),
-                               .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-    int on = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return true; /* ssh will say why */
-    }
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    bool is_taken = bind(fd, (struct sockaddr *)&here, sizeof(here)) != 0 && errno == EADDRINUSE;
-    close(fd);
-    return !is_taken ||
-           err_set(err, ERR_UNAVAILABLE,
-                   "port %u is in use on this machine; choose another with -p PORT", port);
-}
 
 /* Ray's page asks for the token that `up` made on the head. Empty: there is none, or no answer. */
 static struct str find_token(struct target *target, const struct ssh_target *place)
@@ -95,7 +74,7 @@ static int forward(struct target *target, uint16_t port, uint16_t remote_port)
     const char *const *argv;
     struct ssh_forward ports = {port, remote_port};
     struct ssh_session session = {.has_no_command = true, .forwards = &ports, .forward_count = 1};
-    if (!check_port(port, &err) || !target_find(target, &head, &place, &err)) {
+    if (!local_port_check(port, &err) || !target_find(target, &head, &place, &err)) {
         return target_fail(target, &err);
     }
     struct str token = find_token(target, &place);

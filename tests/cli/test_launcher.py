@@ -35,6 +35,7 @@ def file(write):
     (["attach", "--new"], "--new needs --screen or --tmux"),
     (["attach", "--screen", "--tmux"], "not both"),
     (["dashboard", "-p", "70000"], "between 1 and 65535"),
+    (["notebook", "-p", "70000"], "between 1 and 65535"),
     (["monitor", "--lines", "-1"], "--lines"),
 ])
 def test_what_is_refused(shoal, file, words, says):

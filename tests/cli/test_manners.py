@@ -24,7 +24,7 @@ SAYS_SOMETHING = {
     **{verb: [verb, "--help"] for verb in (
         "ls", "gc", "plan", "up", "status", "explain", "events", "top", "logs", "submit", "train",
         "exec", "attach", "rsync-up", "rsync-down", "get-head-ip", "get-worker-ips", "dashboard",
-        "monitor", "request-resources", "down", "autoscaler", "ssh-config", "key",
+        "notebook", "monitor", "request-resources", "down", "autoscaler", "ssh-config", "key",
         "stop", "start", "cluster-dump")},
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],
