@@ -21,11 +21,53 @@ int64_t idle_stop_after(const struct value *shoal)
     return (int64_t)((minutes < MINUTES_MAX ? minutes : MINUTES_MAX) * MINUTE_MS);
 }
 
+/* ---- what keeps it running ---- */
+
+static void idle_stop_add_count(struct buf *out, size_t count, const char *one, const char *many)
+{
+    if (count > 0) {
+        buf_addf(out, "%s%zu %s", out->len > 0 ? ", " : "", count, count == 1 ? one : many);
+    }
+}
+
+void idle_stop_add_reason(const struct idle_stop_view *view, struct buf *out)
+{
+    if (!view->sees_ray || view->idle_ms < 0) {
+        buf_add_c(out, "the state of Ray is not known");
+    }
+    idle_stop_add_count(out, view->drivers, "connected driver", "connected drivers");
+    idle_stop_add_count(out, view->busy, "busy node", "busy nodes");
+    idle_stop_add_count(out, view->waiting, "kind of pending request", "kinds of pending requests");
+    idle_stop_add_count(out, view->on_way, "node that starts or ends", "nodes that start or end");
+    idle_stop_add_count(out, view->logins, "ssh session on the head", "ssh sessions on the head");
+    idle_stop_add_count(out, view->editors, "process of a remote editor on the head",
+                        "processes of a remote editor on the head");
+    idle_stop_add_count(out, view->notebooks, "Jupyter server on the head",
+                        "Jupyter servers on the head");
+    idle_stop_add_count(out, view->gpus, "GPU in use on the head", "GPUs in use on the head");
+}
+
 static bool idle_stop_is_idle(const struct idle_stop_view *view)
 {
-    return view->sees_ray && view->drivers == 0 && view->busy == 0 && view->waiting == 0 &&
-           view->on_way == 0 && view->idle_ms >= 0;
+    AUTO_BUF struct buf reason;
+    buf_init(&reason, IDLE_STOP_REASON_BYTES_MAX);
+    idle_stop_add_reason(view, &reason);
+    return reason.len == 0;
 }
+
+/* A GPU without work shows 0; programs that only watch it cause a percent or two. */
+size_t idle_stop_gpus(struct str output)
+{
+    enum { LEAST_PERCENT = 5 };
+    size_t count = 0;
+    while (output.len > 0) {
+        int64_t percent;
+        count += str_to_i64(str_trim(str_cut(&output, '\n')), &percent) && percent >= LEAST_PERCENT;
+    }
+    return count;
+}
+
+/* ---- when to stop ---- */
 
 bool idle_stop_is_due(struct idle_stop *stop, const struct idle_stop_view *view, int64_t now_ms,
                       int64_t *ret_wait_ms)

@@ -62,6 +62,9 @@ static void status_text_add_problems(struct buf *out, const struct ctl_status *s
     if (is_active && status->held.len > 0) {
         buf_addf(out, "Fewer workers than min_workers: %.*s.\n", STR_ARG(status->held));
     }
+    if (is_active && status->idle_stop.len > 0) {
+        buf_addf(out, "idle_stop: the cluster is %.*s.\n", STR_ARG(status->idle_stop));
+    }
     if (status->seen_ms > 0 && age > STALE_MS) {
         buf_add_c(out, "Ray was last seen ");
         columns_add_age(out, age);

@@ -350,6 +350,7 @@ const struct verb verb_status = {
         "ray_address, autoscaler_state (active, standby, crash_looping, unknown), "
         "autoscaler_message, ray_autoscaler (Ray's own autoscaler manages the workers), "
         "min_workers_blocked, scale_up_blocked and scale_down_blocked (the reason, or empty), "
+        "idle_stop (what keeps the cluster running, or when it stops; empty without that key), "
         "goal, ray_nodes, desired_nodes, converged, waiting_for, waiting_for_lease, "
         "handover_serial, now_ms, ray_seen_ms, dollars_per_hour and max_dollars_per_hour (null: "
         "unknown, no limit), running_jobs (null: unknown), pending, unschedulable, demand_count, "

@@ -588,6 +588,20 @@ static void one_cause_of_many_failures(void **state)
     close_stage(&stage);
 }
 
+static void what_keeps_an_idle_cluster_running(void **state)
+{
+    struct stage stage;
+    (void)state;
+    open_stage(&stage);
+    assert_null(strstr(ask(&stage, ""), "idle_stop"));
+    stage.scene.idle_stop = STR("kept running by 1 ssh session on the head");
+    assert_non_null(strstr(ask(&stage, ""),
+                           "When does idle_stop stop the cluster?\n"
+                           "  The cluster is kept running by 1 ssh session on the head.\n"
+                           "  With idle_stop it stops when there was nothing of that kind for "));
+    close_stage(&stage);
+}
+
 static void many_kinds_are_counted(void **state)
 {
     struct stage stage;
@@ -654,6 +668,7 @@ int main(void)
         cmocka_unit_test(why_a_node_ended),
         cmocka_unit_test(why_a_node_failed),
         cmocka_unit_test(one_cause_of_many_failures),
+        cmocka_unit_test(what_keeps_an_idle_cluster_running),
         cmocka_unit_test(many_kinds_are_counted),
         cmocka_unit_test(who_requested_capacity),
     };

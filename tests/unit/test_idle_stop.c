@@ -46,7 +46,7 @@ static void it_rests_after_so_long_and_not_before(void **state)
 
 static void whatever_happens_begins_the_time_anew(void **state)
 {
-    struct idle_stop_view views[6];
+    struct idle_stop_view views[10];
     int64_t wait;
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(views); i++) {
@@ -58,6 +58,10 @@ static void whatever_happens_begins_the_time_anew(void **state)
     views[3].on_way = 1;
     views[4].drivers = 1;
     views[5].idle_ms = -1;
+    views[6].logins = 1;
+    views[7].editors = 1;
+    views[8].notebooks = 1;
+    views[9].gpus = 1;
     for (size_t i = 0; i < ARRAY_LEN(views); i++) {
         struct idle_stop stop = {.after_ms = 10 * MINUTE};
         assert_false(idle_stop_is_due(&stop, &idle, 1 * MINUTE, &wait));
@@ -66,6 +70,49 @@ static void whatever_happens_begins_the_time_anew(void **state)
         assert_false(idle_stop_is_due(&stop, &idle, 30 * MINUTE, &wait));
         assert_true(idle_stop_is_due(&stop, &idle, 31 * MINUTE, &wait));
     }
+}
+
+static const char *reason_of(const struct idle_stop_view *view)
+{
+    static struct buf reason;
+    buf_init(&reason, IDLE_STOP_REASON_BYTES_MAX);
+    idle_stop_add_reason(view, &reason);
+    return reason.len > 0 ? reason.ptr : "";
+}
+
+static void the_reason_names_everything(void **state)
+{
+    struct idle_stop_view view = idle;
+    (void)state;
+    assert_string_equal(reason_of(&view), "");
+    view.logins = 1;
+    assert_string_equal(reason_of(&view), "1 ssh session on the head");
+    view = (struct idle_stop_view){.sees_ray = true,
+                                   .drivers = 1,
+                                   .busy = 2,
+                                   .waiting = 1,
+                                   .on_way = 1,
+                                   .logins = 2,
+                                   .editors = 3,
+                                   .notebooks = 1,
+                                   .gpus = 8};
+    assert_string_equal(reason_of(&view),
+                        "1 connected driver, 2 busy nodes, 1 kind of pending request, "
+                        "1 node that starts or ends, 2 ssh sessions on the head, "
+                        "3 processes of a remote editor on the head, 1 Jupyter server on the head, "
+                        "8 GPUs in use on the head");
+    view = (struct idle_stop_view){.idle_ms = -1, .gpus = 1};
+    assert_string_equal(reason_of(&view),
+                        "the state of Ray is not known, 1 GPU in use on the head");
+}
+
+static void gpus_in_use(void **state)
+{
+    (void)state;
+    assert_int_equal(idle_stop_gpus(STR("")), 0);
+    assert_int_equal(idle_stop_gpus(STR("0\n4\n")), 0);
+    assert_int_equal(idle_stop_gpus(STR("5\n 100 \n0\n")), 2);
+    assert_int_equal(idle_stop_gpus(STR("[N/A]\nNo devices were found\n")), 0);
 }
 
 /* A task that started and ended between two polls. */
@@ -88,6 +135,8 @@ int main(void)
         cmocka_unit_test(minutes_of_the_file),
         cmocka_unit_test(it_rests_after_so_long_and_not_before),
         cmocka_unit_test(whatever_happens_begins_the_time_anew),
+        cmocka_unit_test(the_reason_names_everything),
+        cmocka_unit_test(gpus_in_use),
         cmocka_unit_test(a_node_knows_better_how_long_it_was_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -513,6 +513,7 @@ static void rest_after(struct service_scene *scene, size_t drivers, bool sees_dr
 {
     struct gcs_answer answer = {.trouble = sees_drivers ? GCS_FINE : GCS_AWAY};
     int64_t now = loop_now_ms(scene->service.head.session.loop);
+    scene->service.idle.proc = "/nonexistent"; /* developers use this machine */
     scene->service.idle.idle_stop = (struct idle_stop){.after_ms = 1, .idle_since_ms = now - 100};
     idle_watch_on_drivers(&scene->service.idle, &answer, drivers);
 }
@@ -537,8 +538,49 @@ static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
     assert_false(scene->service.head.is_ending);
     rest_after(scene, 0, false); /* the number of drivers is unknown */
     assert_false(scene->service.head.is_ending);
+    scene->service.idle.gpus = 1;
+    rest_after(scene, 0, true);
+    assert_false(scene->service.head.is_ending);
+    assert_string_equal(scene->service.idle.kept_by, "1 GPU in use on the head");
+    scene->service.idle.gpus = 0;
     rest_after(scene, 0, true);
     assert_true(scene->service.head.is_ending);
+    service_scene_end(scene);
+}
+
+/* A session on a terminal keeps the head, and the status says so. */
+static void a_head_that_people_use_does_not_rest(void **state)
+{
+    struct service_scene *scene = *state;
+    char proc[100];
+    char path[160];
+    struct arena arena;
+    struct ctl_status status;
+    arena_init(&arena);
+    begin(scene);
+    ray_has_head(scene, FIRST_HEAD);
+    ray_has_worker(scene, 1, "i-1", RAY_NODE_IDLE);
+    ray_answers(scene);
+    (void)service_runs_until(scene, NULL, 20);
+    snprintf(proc, sizeof(proc), "%s/proc", scene->scratch);
+    snprintf(path, sizeof(path), "%s/7", proc);
+    assert_true(file_make_private_folder(proc, &scene->err));
+    assert_true(file_make_private_folder(path, &scene->err));
+    snprintf(path, sizeof(path), "%s/7/cmdline", proc);
+    assert_true(file_write(path, STR("sshd: ubuntu@pts/0"), 0600, &scene->err));
+    snprintf(path, sizeof(path), "%s/7/stat", proc);
+    assert_true(file_write(path, STR("7 (sshd) S 1 7"), 0600, &scene->err));
+    scene->service.idle.proc = proc;
+    idle_watch_on_drivers(&scene->service.idle, &(struct gcs_answer){.trouble = GCS_FINE}, 0);
+    assert_int_equal(scene->service.idle.idle_stop.idle_since_ms, 0);
+    service_status(&scene->service, &arena, &status);
+    assert_true(str_is(status.idle_stop, "kept running by 1 ssh session on the head"));
+    scene->service.idle.proc = "/nonexistent";
+    idle_watch_on_drivers(&scene->service.idle, &(struct gcs_answer){.trouble = GCS_FINE}, 0);
+    service_status(&scene->service, &arena, &status);
+    assert_true(str_starts(status.idle_stop, "idle and stops at 2"));
+    assert_false(scene->service.head.is_ending);
+    arena_clear(&arena);
     service_scene_end(scene);
 }
 
@@ -798,6 +840,7 @@ int main(void)
         TEST(a_launch_that_was_refused_before_is_known),
         TEST(a_killed_service_still_waits_for_the_heads_new_ray),
         TEST(a_cluster_with_busy_nodes_or_drivers_does_not_rest),
+        TEST(a_head_that_people_use_does_not_rest),
         TEST(an_idle_node_with_notice_has_not_failed),
         TEST(a_node_that_died_of_something_else_has_failed),
         TEST(a_death_is_not_held_for_ever),

@@ -136,11 +136,14 @@ static void what_is_not_as_it_should_be_is_told(void **state)
     said.status.autoscaler_message = STR("the journal cannot be written: no space left");
     said.status.launching = STR("");
     said.status.ending = STR("no recent state from the cloud or from Ray");
+    said.status.idle_stop = STR("kept running by 1 busy node");
     said.status.joined = 1;
     text = print(&out, &arena, &said, false, 0);
     assert_non_null(strstr(text, " 1 node joined   autoscaler: on\n"
                                  "Note: the journal cannot be written: no space left.\n"
-                                 "Scale-down is paused: no recent state from the cloud"));
+                                 "Scale-down is paused: no recent state from the cloud or from "
+                                 "Ray.\n"
+                                 "idle_stop: the cluster is kept running by 1 busy node.\n"));
     arena_clear(&arena);
 }
 

@@ -301,7 +301,8 @@ static void service_open_modules(struct service *service)
     service->idle = (struct idle_watch){.head = head,
                                         .view = service_idle_view,
                                         .terminate = service_terminate,
-                                        .context = service};
+                                        .context = service,
+                                        .proc = "/proc"};
     idle_watch_open(&service->idle);
     service->retention = retention_task_open(head, &service->workers);
     service->shortage = (struct shortage){.head = head, .workers = &service->workers};

@@ -422,6 +422,7 @@ void service_status(const struct service *service, struct arena *arena,
         .is_settled = service_is_settled(service),
         .is_ray_scaling = ray_autoscaler_is_active(&service->activity.ray_autoscaler),
         .serial = service->head.handover.serial,
+        .idle_stop = idle_watch_text(&service->idle, arena),
         .jobs = service->idle.has_drivers ? (int64_t)service->idle.drivers : -1,
     };
     ret_status->waits_for = ret_status->is_settled ? STR("") : waits_for(service, arena);

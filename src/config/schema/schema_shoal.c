@@ -99,8 +99,10 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_BOOLEAN | SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "false",
-     .help = "Stop the whole cluster, including the head, after this many idle minutes (true "
-             "means 60).",
+     .help =
+         "Stop the whole cluster, including the head, after this many idle minutes (true "
+         "means 60). It is not idle while Ray has work or a connected driver, or while the head "
+         "has an ssh session, a remote editor, a notebook or a GPU in use.",
      .example = "idle_stop: 60"},
 };
 const struct schema_object schema_shoal = {"metadata.shoal", shoal_keys, ARRAY_LEN(shoal_keys),

@@ -97,6 +97,7 @@ struct ctl_status {
     struct str waits_for; /* what is not settled yet, such as "worker-1 (joining)"; may be empty */
     bool waits_for_lease; /* `waits_for` is the lease: until then the service launches nothing */
     struct str held;      /* why fewer workers run than min_workers; may be empty */
+    struct str idle_stop; /* what keeps the cluster running, or when it stops; empty: never stops */
     int64_t jobs;         /* connected drivers; -1 if unknown */
     int64_t waiting;      /* pending requests */
     int64_t unmet;        /* of these, requests that no possible launch can serve */

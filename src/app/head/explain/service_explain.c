@@ -2,6 +2,7 @@
 #include "app/head/explain/service_explain.h"
 
 #include "app/head/explain/explain_internal.h"
+#include "app/idle_stop.h"
 
 enum {
     DEMANDS_MAX = 8,
@@ -143,6 +144,20 @@ static void explain_held(struct explain_sheet *sheet)
     }
 }
 
+static void explain_idle_stop(struct explain_sheet *sheet)
+{
+    const struct explain_scene *scene = sheet->scene;
+    double minutes = (double)idle_stop_after(scene->config->shoal) / 60000;
+    if (scene->idle_stop.len == 0) {
+        return;
+    }
+    explain_line(sheet, "The cluster is %.*s.", STR_ARG(scene->idle_stop));
+    explain_line(sheet,
+                 "With idle_stop it stops when there was nothing of that kind for %.4g minutes.",
+                 minutes);
+    explain_give(sheet, STR("When does idle_stop stop the cluster?"), STR(""));
+}
+
 /* Nothing is pending and nothing failed. */
 static void explain_calm(struct explain_sheet *sheet)
 {
@@ -199,6 +214,7 @@ static void service_explain_all(struct explain_sheet *sheet)
     } else {
         explain_held(sheet);
     }
+    explain_idle_stop(sheet);
     explain_cost(sheet);
 }
 
