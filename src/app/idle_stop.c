@@ -1,6 +1,8 @@
 /* idle_stop.c: measures how long the cluster has been idle. */
 #include "app/idle_stop.h"
 
+#include "config/workload/quantity.h"
+
 enum {
     MINUTE_MS = 60 * 1000,
     USUAL_MINUTES = 60,
@@ -19,6 +21,13 @@ int64_t idle_stop_after(const struct value *shoal)
         minutes = USUAL_MINUTES;
     }
     return (int64_t)((minutes < MINUTES_MAX ? minutes : MINUTES_MAX) * MINUTE_MS);
+}
+
+int64_t idle_terminate_after(const struct value *shoal)
+{
+    int64_t ms;
+    struct str text = value_text(value_get_c(shoal, "idle_terminate"));
+    return text.len > 0 && quantity_duration(text, &ms) ? ms / 1000 : 0;
 }
 
 /* ---- what keeps it running ---- */

@@ -47,6 +47,9 @@ size_t idle_stop_gpus(struct str output);
 #define IDLE_STOP_GPU_COMMAND \
     "nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"
 
+/* metadata.shoal.idle_terminate: how long a stopped cluster may stay, in seconds; 0: no limit. */
+int64_t idle_terminate_after(const struct value *shoal);
+
 /* True if the cluster must be stopped now. Otherwise `ret_wait_ms` is the time until the next
  * check. */
 bool idle_stop_is_due(struct idle_stop *stop, const struct idle_stop_view *view, int64_t now_ms,

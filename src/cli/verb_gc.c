@@ -1,4 +1,4 @@
-/* verb_gc.c: deletes resources of clusters that have no instances. */
+/* verb_gc.c: deletes resources of clusters that have no instances, and expired stopped clusters. */
 #include "base/utf8.h"
 #include "cli/cloud.h"
 #include "cli/confirm.h"
@@ -21,7 +21,8 @@ struct gc_fields {
 
 static const struct option options[] = {
     {"delete", 0, OPTION_FLAG, offsetof(struct gc_fields, deletes), NULL, NULL,
-     "Delete the listed resources. Without this option, nothing is changed."},
+     "Delete the listed resources, and terminate the instances of expired clusters. Without this "
+     "option, nothing is changed."},
     {"yes", 'y', OPTION_FLAG, offsetof(struct gc_fields, yes), NULL, NULL,
      "Do not ask before deleting."},
     GATHERING_OPTIONS(struct gc_fields),
@@ -39,6 +40,7 @@ static const struct example examples[] = {
 struct leftover {
     const struct account_cluster *cluster;
     struct str region; /* region to search: a role alone has no region */
+    bool is_expired;   /* has stopped instances */
     bool is_deleted;
     struct launcher_result result;
     struct err err; /* why the deletion was not tried */
@@ -51,6 +53,8 @@ struct gc {
     struct leftover *leftovers;
     size_t count;
     size_t resources; /* number of resources in all leftovers, without volumes */
+    size_t instances; /* of expired clusters */
+    int64_t now;      /* by the cloud's clock */
     bool is_json;
 };
 
@@ -67,10 +71,14 @@ static void verb_gc_find(struct gc *gc)
     for (size_t i = 0; i < account->cluster_count; i++) {
         const struct account_cluster *cluster = &account->clusters[i];
         struct str region = cluster->owner.region;
-        if (is_leftover(cluster)) {
+        bool is_expired = account_is_expired(cluster, gc->now);
+        if (is_leftover(cluster) || is_expired) {
             gc->leftovers[gc->count++] = (struct leftover){
-                .cluster = cluster, .region = region.len > 0 ? region : account->regions[0]};
+                .cluster = cluster,
+                .region = region.len > 0 ? region : account->regions[0],
+                .is_expired = is_expired};
             gc->resources += cluster->thing_count;
+            gc->instances += cluster->machine_count;
         }
     }
 }
@@ -113,7 +121,8 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
         return err_set(err, ERR_IO, "see the error above");
     }
     target.setup.uid = owner->uid;
-    target.setup.is_leftover = true;
+    target.setup.is_leftover = !leftover->is_expired;
+    target.setup.is_expired = leftover->is_expired;
     target.setup.hooks = (struct launcher_hooks){
         .context = &cli, .thing = ignore_thing, .node = ignore_node, .note = print_note};
     bool ok = launcher_down(&target.setup, cli.arena, &leftover->result, err);
@@ -139,13 +148,17 @@ static int delete_all(struct gc *gc)
 
 static void verb_gc_add_resources(struct buf *out, const struct account_cluster *cluster)
 {
+    for (size_t i = 0; i < cluster->machine_count; i++) {
+        buf_addf(out, "  %-17s %.*s, stopped: terminated with its disks by shoal gc --delete\n",
+                 "instance", STR_ARG(cluster->machines[i].id));
+    }
     for (size_t i = 0; i < cluster->thing_count; i++) {
         const struct account_thing *thing = &cluster->things[i];
         buf_addf(out, "  %-17s ", account_thing_name(thing->kind));
         utf8_add_visible(out, thing->id, false);
         buf_add_char(out, '\n');
     }
-    for (size_t i = 0; i < cluster->volume_count; i++) {
+    for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
         buf_addf(out,
                  "  %-17s %.*s, %lld GB: not deleted by shoal gc, because it may contain data; "
                  "to delete it: aws ec2 delete-volume\n",
@@ -176,6 +189,8 @@ static void verb_gc_print_text(const struct gc *gc, bool is_done)
         buf_addf(&out, "  %.*s  %.*s", STR_ARG(leftover->region), STR_ARG(owner->uid));
         if (is_done) {
             add_outcome(&out, leftover);
+        } else if (leftover->is_expired) {
+            buf_add_c(&out, "  stopped for longer than its idle_terminate");
         }
         buf_add_char(&out, '\n');
         if (!is_done) {
@@ -197,6 +212,11 @@ static struct value *leftover_record(struct arena *arena, const struct leftover 
     struct value *record = record_new(arena);
     struct value *resources = record_list(arena);
     struct value *volumes = record_list(arena);
+    struct value *instances = record_list(arena);
+    for (size_t i = 0; i < cluster->machine_count; i++) {
+        value_list_add(arena, instances,
+                       value_string(arena, cluster->machines[i].id, (struct place){0}));
+    }
     for (size_t i = 0; i < cluster->thing_count; i++) {
         struct value *thing = record_new(arena);
         record_text(arena, thing, "kind", str_from(account_thing_name(cluster->things[i].kind)));
@@ -210,6 +230,8 @@ static struct value *leftover_record(struct arena *arena, const struct leftover 
     record_text(arena, record, "name", cluster->owner.name);
     record_text(arena, record, "region", leftover->region);
     record_text(arena, record, "uid", cluster->owner.uid);
+    record_flag(arena, record, "expired", leftover->is_expired);
+    value_map_set_c(arena, record, "instances", instances);
     value_map_set_c(arena, record, "resources", resources);
     value_map_set_c(arena, record, "volumes", volumes);
     record_flag(arena, record, "deleted", leftover->is_deleted);
@@ -237,6 +259,17 @@ static int verb_gc_print_json(const struct gc *gc)
     return output_write(gc->cli, gc->cli->out, &out);
 }
 
+/* "3 resources of 1 cluster without instances, and 2 stopped instances of expired clusters" */
+static void verb_gc_add_summary(const struct gc *gc, struct buf *out)
+{
+    buf_addf(out, "%zu resource%s of %zu cluster%s%s", gc->resources, gc->resources == 1 ? "" : "s",
+             gc->count, gc->count == 1 ? "" : "s", gc->instances == 0 ? " without instances" : "");
+    if (gc->instances > 0) {
+        buf_addf(out, ", and %zu stopped instance%s of expired clusters", gc->instances,
+                 gc->instances == 1 ? "" : "s");
+    }
+}
+
 static void say_summary(const struct gc *gc)
 {
     const struct cli *cli = gc->cli;
@@ -247,10 +280,8 @@ static void say_summary(const struct gc *gc)
     }
     AUTO_BUF struct buf out;
     buf_init(&out, SUMMARY_BYTES_MAX);
-    buf_addf(&out,
-             "%zu resource%s of %zu cluster%s without instances. Nothing was changed; to delete: "
-             "shoal gc --delete\n",
-             gc->resources, gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s");
+    verb_gc_add_summary(gc, &out);
+    buf_add_c(&out, ". Nothing was changed; to delete: shoal gc --delete\n");
     output_print(cli->err, buf_str(&out));
 }
 
@@ -258,9 +289,16 @@ static void say_summary(const struct gc *gc)
 
 static bool verb_gc_request(const struct gc *gc, struct err *err)
 {
+    struct str disks = gc->instances == 0
+                           ? STR("")
+                           : arena_printf(gc->cli->arena,
+                                          " %zu stopped instance%s of expired "
+                                          "clusters will be terminated; the data on "
+                                          "their disks is lost.",
+                                          gc->instances, gc->instances == 1 ? "" : "s");
     struct str question = arena_printf(
-        gc->cli->arena, "%zu resource%s of %zu cluster%s will be deleted.", gc->resources,
-        gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s");
+        gc->cli->arena, "%zu resource%s of %zu cluster%s will be deleted.%.*s", gc->resources,
+        gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s", STR_ARG(disks));
     return confirm(gc->cli, question.ptr, gc->given->yes, err);
 }
 
@@ -301,6 +339,7 @@ static int verb_gc_run(const struct cli *cli, const void *fields)
     struct gc gc = {.cli = cli, .given = given};
     int status = gathering_run(&gathering, &given->gather);
     gc.account = gathering.account;
+    gc.now = gathering.account ? aws_client_now(gathering.client) : 0;
     gathering_close(&gathering);
     if (status != 0) {
         return status;
@@ -312,16 +351,19 @@ static int verb_gc_run(const struct cli *cli, const void *fields)
 
 const struct verb verb_gc = {
     .name = "gc",
-    .summary = "list and delete leftover resources of removed clusters",
+    .summary = "list and delete leftover resources and expired clusters",
     .description =
         "Lists the leftover resources in all regions of an AWS account: every security group, "
         "key pair, launch template, IAM role and instance profile with Shoal's tag "
         "(shoal-cluster-uid) whose cluster has no instances and is not in use by another "
         "process. Nothing is changed without --delete.\n\n"
-        "With --delete it asks, checks once more that each cluster has no instances, and deletes "
-        "the resources as shoal down does. It never terminates an instance, never changes a "
-        "resource without the tag (such as those of Ray's own launcher), and never deletes a "
-        "volume: volumes are only listed, because they may contain data.\n\n"
+        "It also lists expired clusters: every instance is stopped, and the head has been stopped "
+        "for longer than metadata.shoal.idle_terminate allowed when it was stopped.\n\n"
+        "With --delete it asks, checks once more that each cluster has no instances or is still "
+        "expired, and deletes the resources as shoal down does. It terminates only instances of "
+        "expired clusters, with their disks, never changes a "
+        "resource without the tag (such as those of Ray's own launcher), and never deletes "
+        "another volume: those are only listed, because they may contain data.\n\n"
         "If a region cannot be listed, it is named on standard error, and none of its resources "
         "count as leftover.",
     VERB_ROWS(option),

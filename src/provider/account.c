@@ -287,6 +287,21 @@ static enum account_state account_state_of(const struct account_cluster *cluster
                                                                        : ACCOUNT_PARTLY;
 }
 
+/* The head is stopped last. Of several, the one that may stay longest counts. */
+static void account_see_expiry(struct account_cluster *cluster, int64_t expires_at)
+{
+    bool is_later = expires_at == EXPIRY_NEVER || expires_at > cluster->expires_at;
+    bool is_never = cluster->has_head && cluster->expires_at == EXPIRY_NEVER;
+    cluster->expires_at = is_later && !is_never ? expires_at : cluster->expires_at;
+}
+
+bool account_is_expired(const struct account_cluster *cluster, int64_t now)
+{
+    return cluster->state == ACCOUNT_STOPPED && cluster->owner.uid.len > 0 &&
+           cluster->counts[MACHINE_STOPPING] == 0 && cluster->expires_at != EXPIRY_NEVER &&
+           now >= cluster->expires_at;
+}
+
 static void account_evaluate(struct account_cluster *cluster, int64_t now)
 {
     bool head_runs = false;
@@ -295,6 +310,7 @@ static void account_evaluate(struct account_cluster *cluster, int64_t now)
         cluster->counts[machine->state]++;
         see_time(cluster, machine->launched_at);
         if (machine->is_head && machine->state != MACHINE_ENDING) {
+            account_see_expiry(cluster, machine->expires_at);
             cluster->has_head = true;
             head_runs = head_runs || machine->state == MACHINE_RUNNING;
         }

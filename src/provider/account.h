@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "provider/expiry.h"
 #include "provider/provider.h"
 
 #include <stdbool.h>
@@ -38,7 +39,8 @@ struct account_machine {
     enum machine_state state;
     enum market market;
     bool is_head;
-    bool is_prepaid; /* reserved capacity, paid for in advance */
+    bool is_prepaid;    /* reserved capacity, paid for in advance */
+    int64_t expires_at; /* if it is stopped; EXPIRY_NEVER: never (expiry.h) */
 };
 
 struct account_volume {
@@ -107,6 +109,8 @@ struct account_cluster {
     size_t counts[MACHINE_STATE_COUNT]; /* number of machines by state */
     bool has_head;                      /* has a head machine that is not terminating */
     int64_t since; /* oldest launch time; for leftovers, oldest known creation time */
+    /* If it is stopped: when `idle_terminate` allows to terminate it; EXPIRY_NEVER: never. */
+    int64_t expires_at;
     const struct account_machine *machines; /* instances, without terminated ones */
     const struct account_volume *volumes;
     const struct account_thing *things;
@@ -128,6 +132,9 @@ struct account {
  */
 void account_gather(const struct account_finds *finds, struct arena *arena,
                     struct account_cluster **ret_clusters, size_t *ret_count);
+
+/* Every machine is stopped, for longer than the cluster's file allows. */
+bool account_is_expired(const struct account_cluster *cluster, int64_t now);
 
 /* "up", "starting", ... */
 const char *account_state_name(enum account_state state);

@@ -106,6 +106,7 @@ typedef void provider_machines_fn(void *context, const struct provider_answer *a
 #define TAG_EPOCH "shoal-epoch"               /* epoch of the lease when the call was drafted */
 #define TAG_HOST_KEY "shoal-host-key"         /* of the head: "ssh-ed25519 AAAA..." */
 #define TAG_STARTED_FROM "shoal-started-from" /* of the head: "user@host" with the cluster's key */
+#define TAG_STOPPED "shoal-stopped"           /* when it was stopped, for how long (expiry.h) */
 #define TAG_HEAD "shoal-head"                 /* "in-use": set up; its role cannot terminate it */
 
 enum { LAUNCH_TOKEN_MAX = 64 };

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 
 import pytest
 
@@ -126,3 +127,61 @@ def test_ls_recommends_commands_that_exist(run_up, leftovers, shoal, cloud):
     assert any("gc" in remedy for remedy in remedies)
     done = shoal(*shlex.split(next(r for r in remedies if "down" in r))[1:], "-y", env=env)
     assert done.returncode == 0 and cloud.instances()[stopped] == "terminated", done.stderr
+
+
+# ---- expired clusters ----
+
+
+def stop(cloud, ids, value=None):
+    """As `shoal stop` does it, with idle_terminate; `value` is that of the tag."""
+    if value:
+        cloud.ec2.create_tags(Resources=ids, Tags=[{"Key": "shoal-stopped", "Value": value}])
+    cloud.ec2.stop_instances(InstanceIds=ids)
+
+
+def states(cloud, ids):
+    pages = cloud.ec2.describe_instances(InstanceIds=ids)["Reservations"]
+    return {one["State"]["Name"] for page in pages for one in page["Instances"]}
+
+
+def test_an_expired_cluster_is_terminated(run_up, gc, cloud, shoal):
+    ids = run_up()
+    end_lease(cloud)
+    stop(cloud, ids, f"{int(time.time()) + 1} 1")
+    time.sleep(2.5)
+    listed = shoal("ls", "--region", REGION, env=cloud.environment)
+    assert re.search(r"^demo .* stopped .*expired \d+s ago: shoal gc$", listed.stdout,
+                     re.MULTILINE), listed.stdout + listed.stderr
+    done = gc()
+    assert done.returncode == 0 and "stopped for longer than its idle_terminate" in done.stdout
+    assert all(f"instance          {one}, stopped" in done.stdout for one in ids), done.stdout
+    assert states(cloud, ids) == {"stopped"}
+    said = json.loads(gc("-o", "json").stdout)["leftovers"]
+    assert [one["expired"] for one in said] == [True] and set(said[0]["instances"]) == set(ids)
+    refused = gc("--delete")
+    assert refused.returncode == 1 and states(cloud, ids) == {"stopped"}
+    done = gc("--delete", "-y")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert states(cloud, ids) == {"terminated"} and not any(things(cloud).values())
+
+
+@pytest.mark.parametrize("value", [None, "1000000000 1", "later"])
+def test_a_stopped_cluster_that_has_not_expired(run_up, gc, cloud, value):
+    """No tag, a tag from before the last start, a limit that has not passed."""
+    ids = run_up()
+    end_lease(cloud)
+    stop(cloud, ids, f"{int(time.time()) + 1} 86400" if value == "later" else value)
+    before = things(cloud)
+    done = gc("--delete", "-y")
+    assert done.returncode == 0 and "No leftover resources." in done.stderr
+    assert states(cloud, ids) == {"stopped"} and things(cloud) == before
+
+
+def test_an_expired_cluster_that_is_being_started(run_up, gc, cloud):
+    """Its lease is held."""
+    ids = run_up()
+    stop(cloud, ids, f"{int(time.time()) + 1} 1")
+    time.sleep(2.5)
+    done = gc("--delete", "-y")
+    assert done.returncode == 1 and "not deleted, the cluster lease is held" in done.stdout
+    assert states(cloud, ids) == {"stopped"}

@@ -178,12 +178,13 @@ def test_a_coordinator_is_not_supported(shoal, write):
 
 def test_own_machines_that_do_not_answer(shoal, write, home):
     """Nothing listens on port 1 of this machine; `check` and `up` name the machine."""
-    write("x.yaml", OWN % (HERE, "metadata: {shoal: {idle_stop: 5}}\n"))
+    write("x.yaml", OWN % (HERE, "metadata: {shoal: {idle_stop: 5, idle_terminate: 3d}}\n"))
     env = {"XDG_STATE_HOME": str(home / "state")}
     (home / ".ssh").mkdir(exist_ok=True)
     done = shoal("check", "x.yaml", env=env)
     assert done.returncode == 1 and "the head 127.0.0.1 does not answer ssh" in done.stdout
     assert "idle_stop has no effect" in done.stdout
+    assert "idle_terminate has no effect" in done.stdout
     done = shoal("up", "-y", "x.yaml", env=env)
     assert done.returncode == 1 and "nothing was created" in done.stderr, done.stderr
     assert not list((home / "state").rglob("journal.db"))

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 from cloud import settings as front_settings
 from front import wait_for
@@ -235,6 +236,29 @@ def test_a_stopped_cluster_starts_again(front):
         assert (machine.home / "setup").read_text() == "again\n"
     laptop("start", file)  # nothing to do
     laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+def test_a_cluster_that_is_stopped_for_too_long(front):
+    """With idle_terminate: `ls` flags it, `gc` terminates it, unless it was started again."""
+    laptop = front.laptop()
+    config = front.cluster("old", workers=0)
+    config["provider"].pop("cache_stopped_nodes")
+    config["metadata"] = {"shoal": {"idle_terminate": "1s"}}
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    head = front.head("old").id
+    laptop("stop", "-y", file)
+    time.sleep(1.2)
+    listed = laptop("ls").out
+    assert "stopped" in listed and re.search(r"expired \d+s ago: shoal gc", listed), listed
+    assert head in laptop("gc").out
+    laptop("start", file)
+    assert "expired" not in laptop("ls").out and head not in laptop("gc", "--delete", "-y").out
+    assert front.head("old").id == head
+    laptop("stop", "-y", file)
+    time.sleep(1.2)
+    laptop("gc", "--delete", "-y")
     assert front.remains() == {}
 
 

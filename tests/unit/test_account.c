@@ -178,6 +178,52 @@ static void states_follow_from_machines(void **state)
     arena_clear(&arena);
 }
 
+/* 0: no valid tag. */
+static void the_head_says_when_a_stopped_cluster_expires(void **state)
+{
+    enum { NOW = 1000 };
+    static const struct {
+        const char *machines;
+        int64_t expires_at[3];
+        int64_t expected;
+        bool is_expired;
+    } rows[] = {
+        {"T", {NOW}, NOW, true},
+        {"T", {NOW + 1}, NOW + 1, false},
+        {"T", {0}, 0, false},
+        {"Tt", {5, 0}, 5, true},  /* a worker that was stopped while idle */
+        {"tt", {5, 5}, 0, false}, /* no head */
+        {"TT", {5, 7}, 7, true},
+        {"TT", {7, 5}, 7, true},
+        {"TT", {5, 0}, 0, false},
+        {"TT", {0, 5}, 0, false},
+        {"Ts", {5, 5}, 5, false}, /* still stopping */
+        {"Tr", {5, 5}, 5, false},
+        {"R", {5}, 5, false},
+        {"TTT", {5, 0, 7}, 0, false},
+    };
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct account_machine machines[3];
+        struct account_finds finds = {.machines = machines};
+        struct account_cluster *clusters;
+        size_t count;
+        for (const char *p = rows[i].machines; *p; p++) {
+            machines[finds.machine_count] = machine_of(*p);
+            machines[finds.machine_count].expires_at = rows[i].expires_at[finds.machine_count];
+            finds.machine_count++;
+        }
+        account_gather(&finds, &arena, &clusters, &count);
+        assert_int_equal(clusters[0].expires_at, rows[i].expected);
+        assert_int_equal(account_is_expired(&clusters[0], NOW), rows[i].is_expired);
+        clusters[0].owner.uid = STR(""); /* launched by Ray */
+        assert_false(account_is_expired(&clusters[0], NOW));
+    }
+    arena_clear(&arena);
+}
+
 static void what_is_being_made_is_not_left_over(void **state)
 {
     static const struct {
@@ -242,6 +288,7 @@ int main(void)
         cmocka_unit_test(everything_finds_its_cluster),
         cmocka_unit_test(what_was_not_looked_at_is_not_left_over),
         cmocka_unit_test(states_follow_from_machines),
+        cmocka_unit_test(the_head_says_when_a_stopped_cluster_expires),
         cmocka_unit_test(what_is_being_made_is_not_left_over),
         cmocka_unit_test(the_oldest_counts),
     };

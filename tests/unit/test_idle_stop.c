@@ -28,6 +28,22 @@ static void minutes_of_the_file(void **state)
     assert_int_equal(after(FILE_WITH("planner: ray")), 0);
 }
 
+static int64_t terminate_after(const char *text)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct value *tree = fixture_prepare(f, text);
+    return idle_terminate_after(value_get_c(value_get_c(tree, "metadata"), "shoal"));
+}
+
+static void days_of_the_file(void **state)
+{
+    (void)state;
+    assert_int_equal(terminate_after(FILE_WITH("idle_terminate: 14d")), 14 * 86400);
+    assert_int_equal(terminate_after(FILE_WITH("idle_terminate: 1h30m")), 5400);
+    assert_int_equal(terminate_after(FILE_WITH("idle_terminate: soon")), 0);
+    assert_int_equal(terminate_after(FILE_WITH("idle_stop: 60")), 0);
+}
+
 static const struct idle_stop_view idle = {.sees_ray = true, .idle_ms = 1000 * MINUTE};
 
 static void it_rests_after_so_long_and_not_before(void **state)
@@ -133,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(minutes_of_the_file),
+        cmocka_unit_test(days_of_the_file),
         cmocka_unit_test(it_rests_after_so_long_and_not_before),
         cmocka_unit_test(whatever_happens_begins_the_time_anew),
         cmocka_unit_test(the_reason_names_everything),

@@ -121,6 +121,24 @@ static void a_pipe_gets_one_line_each(void **state)
     tear_down(&scene);
 }
 
+static void a_stopped_cluster_can_expire(void **state)
+{
+    struct scene scene;
+    (void)state;
+    machines[2].expires_at = NOW + 11 * 86400;
+    set_up(&scene);
+    ls_print_table(&scene.out, &scene.arena, &scene.view, 0, false);
+    assert_true(str_find(buf_str(&scene.out), "1 volume, 400 GB, expires in 11d: shoal down") !=
+                SIZE_MAX);
+    scene.view.now += 14 * 86400;
+    scene.out.len = 0;
+    ls_print_table(&scene.out, &scene.arena, &scene.view, 0, false);
+    assert_true(str_find(buf_str(&scene.out), "1 volume, 400 GB, expired 3d ago: shoal gc\n") !=
+                SIZE_MAX);
+    machines[2].expires_at = 0;
+    tear_down(&scene);
+}
+
 static void a_terminal_gets_no_line_too_long(void **state)
 {
     struct scene scene;
@@ -152,9 +170,9 @@ static void a_command_is_safe_to_copy(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct account_cluster cluster = {.owner = {STR("r"), str_from(rows[i][0]), STR("u")},
                                           .state = ACCOUNT_STOPPED};
-        assert_str(ls_remedy(&arena, &cluster), rows[i][1]);
+        assert_str(ls_remedy(&arena, &cluster, NOW), rows[i][1]);
         cluster.owner.uid = STR("");
-        assert_str(ls_remedy(&arena, &cluster), "");
+        assert_str(ls_remedy(&arena, &cluster, NOW), "");
     }
     arena_clear(&arena);
 }
@@ -257,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pipe_gets_one_line_each),
+        cmocka_unit_test(a_stopped_cluster_can_expire),
         cmocka_unit_test(a_terminal_gets_no_line_too_long),
         cmocka_unit_test(a_command_is_safe_to_copy),
         cmocka_unit_test(colours_go_around_states),

@@ -164,6 +164,7 @@ static void keys_that_nobody_reads_are_warned_of(void **state)
         {"provider: {type: external, whatever: x}", ""},
         {"no_restart: true", "1:1 warning ignored-key: *no_restart*"},
         {"metadata: {shoal: {idle_stop: 60}}", ""},
+        {"metadata: {shoal: {idle_terminate: 14d}}", ""},
     };
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;

@@ -3,7 +3,9 @@
 
 #include "app/head/service.h"
 #include "app/head/supervisor/service_crashloop.h"
+#include "app/idle_stop.h"
 #include "base/require.h"
+#include "provider/expiry.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -174,11 +176,40 @@ static void on_ended(void *context, const struct provider_answer *answer)
     reporter_farewell(activity->reporter, finish_end, activity);
 }
 
+static void activity_end(struct activity *activity)
+{
+    controller_release(activity->head->controller, on_ended, activity);
+}
+
+static void activity_on_noted(void *context, const struct provider_answer *answer)
+{
+    struct activity *activity = context;
+    if (answer->outcome != OUTCOME_DONE) {
+        LOG(activity->head, WARNING, "idle_terminate has no effect on this stop: %s",
+            answer->err.text);
+    }
+    if (activity->head->controller) {
+        activity_end(activity);
+    }
+}
+
+/* A head that only stops notes when, for idle_terminate. */
 void activity_emptied(struct activity *activity)
 {
-    if (activity->head->is_ending && activity->head->controller) {
-        controller_release(activity->head->controller, on_ended, activity);
+    struct head_context *head = activity->head;
+    int64_t limit = idle_terminate_after(head->config->shoal);
+    if (!head->is_ending || !head->controller || activity->is_noting) {
+        return;
     }
+    if (limit == 0 || config_is_local(head->config)) {
+        activity_end(activity);
+        return;
+    }
+    activity->is_noting = true;
+    int64_t now = clock_wall_ms(loop_clock(head->session.loop)) / 1000;
+    struct machine_tag tag = {STR(TAG_STOPPED), expiry_text(now, limit, &head->arena)};
+    head->provider->ops->tag(head->provider, &head->handover.head_id, 1, &tag, 1, activity_on_noted,
+                             activity);
 }
 
 static void finish_standing_down(void *context)

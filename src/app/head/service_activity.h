@@ -26,6 +26,7 @@ struct activity {
     /* Its own. */
     struct loop_timer *again; /* reopens the controller after the lease was lost */
     struct loop_timer *guard; /* checks for Ray's own autoscaler */
+    bool is_noting;           /* the time of the stop is being written to a tag */
     bool is_frozen;           /* only answers requests (supervise.h) */
 };
 

@@ -13,6 +13,7 @@ struct down_node {
     bool is_seen;            /* was in at least one listing */
     bool is_listed;          /* is in the latest listing */
     bool is_asked;           /* named by the request in flight */
+    int64_t expires_at;      /* EXPIRY_NEVER: never */
     bool was_living;         /* was alive when first seen, so it is included in terminated_count */
     int64_t launched_ms;     /* wall clock, from the journal; 0 if unknown */
     int64_t hidden_since_ms; /* wall clock: missing from the listings since then; 0 while listed */
@@ -53,10 +54,12 @@ struct down {
     uint64_t highest; /* highest number in a node name */
     struct loop_timer *again;
     int64_t pause_ms;
-    int64_t give_up_at;  /* loop clock */
-    int64_t taken_at_ms; /* wall clock: no other process can launch instances after this */
-    int64_t asked_at_ms; /* wall clock: when the listing in flight was requested */
-    bool is_one_by_one;  /* a request for several instances was refused */
+    int64_t give_up_at;         /* loop clock */
+    int64_t taken_at_ms;        /* wall clock: no other process can launch instances after this */
+    int64_t asked_at_ms;        /* wall clock: when the listing in flight was requested */
+    const struct str *stopping; /* ids of the stop that waits for its note */
+    size_t stopping_count;
+    bool is_one_by_one; /* a request for several instances was refused */
     bool is_waiting_told;
     bool is_over; /* no more requests are sent */
     struct arena round;

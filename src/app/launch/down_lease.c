@@ -202,7 +202,8 @@ static void meet_holder(struct down *down, const struct provider_answer *answer,
                         const struct cluster_lease *lease)
 {
     bool is_again = lease && was_restarted(down, lease);
-    if (!lease || (down->take_from != 0 && !is_again) || down->launch.setup->is_leftover) {
+    if (!lease || (down->take_from != 0 && !is_again) || down->launch.setup->is_leftover ||
+        down->launch.setup->is_expired) {
         /* Not abandoned: another process is working on the cluster. */
         down_fail(down, &answer->err);
         return;

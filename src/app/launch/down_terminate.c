@@ -4,7 +4,9 @@
  *     list by uid -> look up the ids that only the journal knows -> terminate what is alive ->
  *     list again, until nothing is alive and every launch is accounted for
  */
+#include "app/idle_stop.h"
 #include "app/launch/down_internal.h"
+#include "provider/expiry.h"
 #include "provider/launch_token.h"
 
 #include <string.h>
@@ -97,6 +99,7 @@ static void meet(struct down *down, const struct machine *machine)
     node->hidden_since_ms = 0;
     node->ending.state = machine->state;
     node->ending.market = machine->market;
+    node->expires_at = expiry_at(machine_tag_value(machine, TAG_STOPPED), machine->launched_at);
     down_terminate_show(down, node, machine);
 }
 
@@ -235,6 +238,37 @@ static void down_terminate_on_ended(void *context, const struct provider_answer 
     down_terminate_inspect_later(down, is_refused ? 0 : PAUSE_FIRST_MS);
 }
 
+static void down_terminate_on_noted(void *context, const struct provider_answer *answer)
+{
+    struct down *down = context;
+    struct provider *provider = down->launch.provider;
+    if (down->is_over) {
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        launch_note(&down->launch, "idle_terminate has no effect on this stop: %s",
+                    answer->err.text);
+    }
+    provider->ops->stop(provider, down->stopping, down->stopping_count, down_terminate_on_ended,
+                        down);
+}
+
+/* With idle_terminate, the instances get a tag that says when they were stopped. */
+static void down_terminate_stop(struct down *down, const struct down_terminate_batch *batch)
+{
+    struct provider *provider = down->launch.provider;
+    int64_t limit = idle_terminate_after(down->launch.config->shoal);
+    if (limit == 0) {
+        provider->ops->stop(provider, batch->ids, batch->count, down_terminate_on_ended, down);
+        return;
+    }
+    struct machine_tag tag = {STR(TAG_STOPPED),
+                              expiry_text(wall(down) / 1000, limit, &down->round)};
+    down->stopping = batch->ids;
+    down->stopping_count = batch->count;
+    provider->ops->tag(provider, batch->ids, batch->count, &tag, 1, down_terminate_on_noted, down);
+}
+
 static bool down_terminate_act(struct down *down)
 {
     const struct provider_ops *ops = down->launch.provider->ops;
@@ -249,8 +283,12 @@ static bool down_terminate_act(struct down *down)
     for (size_t i = 0; i < batch.count; i++) {
         down_know(down, batch.ids[i])->is_asked = true;
     }
-    (is_stop ? ops->stop : ops->terminate)(down->launch.provider, batch.ids, batch.count,
-                                           down_terminate_on_ended, down);
+    if (is_stop) {
+        down_terminate_stop(down, &batch);
+    } else {
+        ops->terminate(down->launch.provider, batch.ids, batch.count, down_terminate_on_ended,
+                       down);
+    }
     return true;
 }
 
@@ -266,6 +304,22 @@ static void down_terminate_give_up(struct down *down)
     down_refused(down);
 }
 
+/* Checked again by each listing: the cluster may have been started since it was listed as
+ * expired. */
+static bool down_terminate_is_in_use(const struct down *down)
+{
+    for (size_t i = 0; i < down->node_count; i++) {
+        const struct down_node *node = &down->nodes[i];
+        enum machine_state state = node->ending.state;
+        bool is_fresh = state == MACHINE_STOPPED && node->ending.is_head &&
+                        (node->expires_at == EXPIRY_NEVER || node->expires_at > wall(down) / 1000);
+        if (node->is_seen && (state <= MACHINE_STOPPING || is_fresh)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void down_terminate_evaluate(struct down *down)
 {
     size_t waiting = 0;
@@ -279,6 +333,14 @@ static void down_terminate_evaluate(struct down *down)
     if (down->launch.setup->is_leftover && waiting > 0) {
         struct err err;
         err_set(&err, ERR_EXISTS, "cluster %.*s has instances again; nothing was deleted",
+                STR_ARG(down->launch.config->cluster_name));
+        down_fail(down, &err);
+        return;
+    }
+    if (down->launch.setup->is_expired && down_terminate_is_in_use(down)) {
+        struct err err;
+        err_set(&err, ERR_EXISTS,
+                "cluster %.*s is in use again, or was stopped again; nothing was deleted",
                 STR_ARG(down->launch.config->cluster_name));
         down_fail(down, &err);
         return;

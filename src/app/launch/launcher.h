@@ -35,6 +35,7 @@ struct launcher_setup {
     bool is_workers_only; /* for down */
     bool keeps_min;       /* for down: min_workers workers of each type stay */
     bool is_leftover;     /* for down: the cluster has no instance; nothing is terminated */
+    bool is_expired;      /* for down: only if the cluster is stopped and has expired */
     /* For down: selects one of several clusters of this name; empty if not given. */
     struct str uid;
     struct launcher_hooks hooks;

@@ -93,12 +93,15 @@ static struct str ls_print_quoted(struct arena *arena, struct str word)
     return is_plain ? word : arena_str(arena, buf_str(&out));
 }
 
-struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster)
+struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster, int64_t now)
 {
     const struct account_owner *owner = &cluster->owner;
     /* Resources without a uid are Ray's, and Shoal never changes them. */
     if (owner->uid.len == 0) {
         return STR("");
+    }
+    if (account_is_expired(cluster, now)) {
+        return STR("shoal gc");
     }
     if (cluster->state == ACCOUNT_STOPPED && owner->name.len > 0) {
         return arena_printf(arena, "shoal down %.*s --region %.*s",
@@ -143,8 +146,22 @@ static void ls_print_add_resources(struct buf *out, const struct account_cluster
     }
 }
 
+/* "expired 3d ago", "expires in 11d" */
+static void ls_print_add_expiry(struct buf *out, struct arena *arena,
+                                const struct account_cluster *cluster, int64_t now)
+{
+    int64_t at = cluster->expires_at;
+    if (account_is_expired(cluster, now)) {
+        add_part(out, ", ");
+        buf_addf(out, "expired %.*s ago", STR_ARG(ls_print_age_text(arena, at, now)));
+    } else if (cluster->state == ACCOUNT_STOPPED && at != EXPIRY_NEVER) {
+        add_part(out, ", ");
+        buf_addf(out, "expires in %.*s", STR_ARG(ls_print_age_text(arena, now, at)));
+    }
+}
+
 static struct str note_of(struct arena *arena, const struct account_cluster *cluster,
-                          const struct account_cost *cost)
+                          const struct account_cost *cost, int64_t now)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, NOTE_BYTES);
@@ -164,7 +181,8 @@ static struct str note_of(struct arena *arena, const struct account_cluster *clu
         size_t unknown = cost->unknown_machines + cost->unknown_volumes;
         buf_addf(&out, "%zu price%s unknown", unknown, unknown == 1 ? "" : "s");
     }
-    struct str remedy = ls_remedy(arena, cluster);
+    ls_print_add_expiry(&out, arena, cluster, now);
+    struct str remedy = ls_remedy(arena, cluster, now);
     if (remedy.len > 0) {
         add_part(&out, ": ");
         buf_add(&out, remedy);
@@ -222,7 +240,7 @@ static struct ls_print_row ls_print_row_of(struct arena *arena, const struct ls_
                 ls_print_age_text(arena, cluster->since, view->now),
                 ls_print_cost_text(arena, &cost),
             },
-        .note = ls_print_visible(arena, note_of(arena, cluster, &cost)),
+        .note = ls_print_visible(arena, note_of(arena, cluster, &cost, view->now)),
         .state = cluster->state,
     };
 }

@@ -31,7 +31,7 @@ bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *v
 /* ---- shared with JSON ---- */
 
 /* The command that removes what still costs money or is left over; empty if there is none. */
-struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster);
+struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster, int64_t now);
 
 /* The total over all clusters. */
 struct account_cost ls_total(const struct ls_view *view);

@@ -131,7 +131,10 @@ static struct value *cluster_record(struct arena *arena, const struct ls_view *v
     record_flag(arena, record, "dollars_are_complete", is_whole);
     ls_print_json_set_money(arena, record, "dollars_per_hour_of_volumes", cost.volumes,
                             cost.unknown_volumes == 0 || cost.volumes > 0);
-    set_name(arena, record, "remedy", ls_remedy(arena, cluster));
+    set_time(arena, record, "expires_at", cluster->expires_at,
+             cluster->state == ACCOUNT_STOPPED && cluster->expires_at != EXPIRY_NEVER);
+    record_flag(arena, record, "expired", account_is_expired(cluster, view->now));
+    set_name(arena, record, "remedy", ls_remedy(arena, cluster, view->now));
     set_parts(arena, record, view, cluster);
     return record;
 }

@@ -1,6 +1,8 @@
 /* check_clouds.c: keys that a provider requires, for which Ray fails with a KeyError. */
 #include "config/check/check.h"
 
+#include "config/workload/quantity.h"
+
 static void check_clouds_need(const struct check *check, const char *key, const char *example)
 {
     const struct value *value = value_get_c(value_get_c(check->tree, "provider"), key);
@@ -14,10 +16,29 @@ static void check_clouds_need(const struct check *check, const char *key, const 
     diag_mark_missing(diag, value_get_c(check->tree, "provider"), str_from(key));
 }
 
+/* A number without a unit could be days or seconds. */
+static void check_idle_terminate(const struct check *check)
+{
+    const struct value *value = value_path(check->tree, "metadata.shoal.idle_terminate");
+    struct str text = value_text(value);
+    int64_t ms;
+    bool has_unit = text.len > 0 && (text.ptr[text.len - 1] < '0' || text.ptr[text.len - 1] > '9');
+    if (!value || value->kind != VALUE_STRING ||
+        (has_unit && quantity_duration(text, &ms) && ms >= 1000)) {
+        return; /* the schema reports other types */
+    }
+    struct diag *diag = diag_error(check->diags, "bad-value", value->place,
+                                   "metadata.shoal.idle_terminate must be a time with a unit, not "
+                                   "\"%.*s\"",
+                                   STR_ARG(str_sub(text, 0, 40)));
+    diag_hint(check->diags, diag, "write, for example: idle_terminate: 14d");
+}
+
 /* Own machines are never stopped or shut down. */
 static void check_own_machines(const struct check *check)
 {
-    static const char *const paths[] = {"metadata.shoal.idle_stop", "provider.cache_stopped_nodes"};
+    static const char *const paths[] = {"metadata.shoal.idle_stop", "metadata.shoal.idle_terminate",
+                                        "provider.cache_stopped_nodes"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         const struct value *value = value_path(check->tree, paths[i]);
         if (value_is_true(value) && check_is_written(value)) {
@@ -37,6 +58,7 @@ static void check_own_machines(const struct check *check)
 void check_clouds(const struct check *check)
 {
     struct str type = value_text(value_path(check->tree, "provider.type"));
+    check_idle_terminate(check);
     if (str_is(type, "aws")) {
         check_clouds_need(check, "region", "us-west-2");
     } else if (str_is(type, "gcp")) {

@@ -104,6 +104,13 @@ static const struct schema_key shoal_keys[] = {
          "means 60). It is not idle while Ray has work or a connected driver, or while the head "
          "has an ssh session, a remote editor, a notebook or a GPU in use.",
      .example = "idle_stop: 60"},
+    {.name = "idle_terminate",
+     .types = SCHEMA_STRING,
+     .fallback = "stopped clusters stay",
+     .help = "How long a cluster may stay stopped, such as 14d. After that, shoal ls shows it as "
+             "expired, and shoal gc --delete terminates it, with its disks. Nothing is "
+             "terminated automatically.",
+     .example = "idle_terminate: 14d"},
 };
 const struct schema_object schema_shoal = {"metadata.shoal", shoal_keys, ARRAY_LEN(shoal_keys),
                                            SCHEMA_EXTRA_ERROR};

@@ -59,6 +59,7 @@ void account_add_machines(struct account_basket *basket, struct str region,
             .market = record->market == INSTANCE_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
             .is_head = str_is(tag_of(record, ACCOUNT_TAG_KIND), "head"),
             .is_prepaid = record->market == INSTANCE_RESERVED_BLOCK,
+            .expires_at = expiry_at(tag_of(record, TAG_STOPPED), record->launched_at),
         };
     }
 }
