@@ -17,7 +17,7 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
 
 bool prepare_looks_first(struct aws_workflow *op)
 {
-    return !op->provider->is_new || prepare_of(op)->only_finds || prepare_of(op)->only_admits;
+    return !op->provider->is_new || prepare_of(op)->scope != PREPARE_CREATE;
 }
 
 enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *result, size_t step)
@@ -50,7 +50,7 @@ static void prepare_finish(struct aws_workflow *op)
     struct aws_provider *provider = op->provider;
     struct arena *own = &provider->own_arena;
     bool ok = op->answer.outcome == OUTCOME_DONE;
-    if (ok && !prepare->only_permits && !prepare->only_admits) {
+    if (ok && (prepare->scope == PREPARE_CREATE || prepare->scope == PREPARE_FIND)) {
         struct str name = aws_own_name(provider->cluster->name, provider->uid, "", own);
         provider->own_key = prepare->wants_key ? name : STR("");
         provider->own_group = arena_str(own, prepare->group);
@@ -81,7 +81,7 @@ static void find_requests(struct prepare_op *prepare)
 
 static enum aws_ask ask_lease_object(struct aws_workflow *op, struct aws_request *request)
 {
-    if (!op->provider->has_facts && !prepare_of(op)->only_admits) {
+    if (!op->provider->has_facts && prepare_of(op)->scope != PREPARE_ADMIT) {
         workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
                      "internal error: the account has not been read");
         return ASK_NOTHING;
@@ -125,7 +125,8 @@ static struct prepare_op *prepare_new(struct aws_provider *provider, provider_re
 void aws_admit(struct provider *base, provider_resources_fn *done, void *context)
 {
     struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
-    prepare->only_admits = prepare->wants_group = true;
+    prepare->scope = PREPARE_ADMIT;
+    prepare->wants_group = true;
     workflow_start(&prepare->op);
 }
 
@@ -134,17 +135,16 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_reso
 {
     struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
-    prepare->only_finds = prepare->public_key.len == 0;
+    prepare->scope = prepare->public_key.len == 0 ? PREPARE_FIND : PREPARE_CREATE;
     find_requests(prepare);
-    prepare->wants_role = prepare->wants_role && !prepare->only_finds;
+    prepare->wants_role = prepare->wants_role && prepare->scope == PREPARE_CREATE;
     workflow_start(&prepare->op);
 }
 
 void aws_update_role(struct provider *base, provider_resources_fn *done, void *context)
 {
     struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
-    prepare->only_finds = true;
-    prepare->only_permits = true;
+    prepare->scope = PREPARE_PERMIT;
     find_requests(prepare);
     prepare->wants_key = prepare->wants_key && prepare->wants_role; /* for the policy */
     prepare->wants_group = prepare->wants_group && prepare->wants_role;

@@ -28,6 +28,13 @@ enum prepare_step {
     PREPARE_STEP_COUNT
 };
 
+enum prepare_scope {
+    PREPARE_CREATE, /* finds, and creates what is missing */
+    PREPARE_FIND,
+    PREPARE_PERMIT, /* finds, and writes the policy of the role, without the lease */
+    PREPARE_ADMIT,  /* adds an ssh rule for this machine and nothing else, without the lease */
+};
+
 struct prepare_op {
     struct aws_workflow op;
     provider_resources_fn *done;
@@ -35,9 +42,7 @@ struct prepare_op {
     struct provider_resource *things;
     size_t thing_count, thing_capacity;
     bool wants_key, wants_group, wants_role;
-    bool only_finds;
-    bool only_permits; /* finds, and writes the policy of the role, without the lease */
-    bool only_admits;  /* adds an ssh rule for this machine and nothing else */
+    enum prepare_scope scope;
     struct str public_key;
     struct str group_name;
     struct str group; /* id */
@@ -56,6 +61,12 @@ struct prepare_op {
 static inline struct prepare_op *prepare_of(struct aws_workflow *op)
 {
     return (struct prepare_op *)op;
+}
+
+/* Missing resources are an error. */
+static inline bool prepare_only_finds(const struct prepare_op *prepare)
+{
+    return prepare->scope == PREPARE_FIND || prepare->scope == PREPARE_PERMIT;
 }
 
 void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str id,

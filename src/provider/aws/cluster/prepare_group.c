@@ -24,7 +24,7 @@ static enum aws_ask prepare_group_ask_find(struct aws_workflow *op, struct aws_r
         return ASK_NOTHING;
     }
     input_filter(input, "group-name", prepare->group_name, &op->arena);
-    if (!prepare->only_admits) {
+    if (prepare->scope != PREPARE_ADMIT) {
         input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
     }
     return ask_pages(request, "DescribeSecurityGroups", input);
@@ -56,12 +56,12 @@ static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct
                 rule->description = arena_str(&op->arena, rule->description);
             }
             prepare_add_thing(prepare, "security group", prepare->group, "");
-            return workflow_goto(op, prepare->only_permits ? PREPARE_FIND_WORKER_ROLES
-                                     : prepare->only_finds ? PREPARE_STEP_COUNT
-                                                           : PREPARE_FIND_CALLER);
+            return workflow_goto(op, prepare->scope == PREPARE_PERMIT ? PREPARE_FIND_WORKER_ROLES
+                                     : prepare->scope == PREPARE_FIND ? PREPARE_STEP_COUNT
+                                                                      : PREPARE_FIND_CALLER);
         }
     }
-    return prepare->only_finds || prepare->only_admits
+    return prepare->scope != PREPARE_CREATE
                ? workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
                               "the cluster's security group %.*s is missing: run `shoal up` again",
                               STR_ARG(prepare->group_name))
@@ -254,7 +254,7 @@ static void find_differences(struct prepare_op *prepare)
     const struct param *settings = prepare->op.provider->cluster->provider;
     const struct param *group = settings ? param_find(settings, "security_group") : NULL;
     struct arena *arena = &prepare->op.arena;
-    if (prepare->only_admits) { /* other machines keep their rules */
+    if (prepare->scope == PREPARE_ADMIT) { /* other machines keep their rules */
         prepare->missing = group_rules_missing(&prepare->wanted, &prepare->there, arena);
         return;
     }
@@ -279,7 +279,7 @@ static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request
         prepare->rule_at = 0;
         return ASK_NOTHING;
     }
-    request->needs_no_lease = prepare->only_admits;
+    request->needs_no_lease = prepare->scope == PREPARE_ADMIT;
     return ask_change(
         request, "AuthorizeSecurityGroupIngress",
         group_rule_input(&prepare->missing.items[prepare->rule_at], prepare->group, &op->arena));
@@ -290,7 +290,7 @@ static enum aws_next on_add(struct aws_workflow *op, const struct aws_result *re
     if (result->reply->is_ok || result_has_code(result, "InvalidPermission.Duplicate")) {
         struct prepare_op *prepare = prepare_of(op);
         struct str source = prepare->missing.items[prepare->rule_at++].source;
-        if (prepare->only_admits && result->reply->is_ok) {
+        if (prepare->scope == PREPARE_ADMIT && result->reply->is_ok) {
             prepare_add_thing(prepare, "address", source, "new");
         }
         return NEXT_REPEAT;

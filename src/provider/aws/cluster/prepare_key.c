@@ -13,7 +13,7 @@ static enum aws_ask prepare_key_ask_find(struct aws_workflow *op, struct aws_req
     if (!prepare_of(op)->wants_key) {
         return ASK_NOTHING;
     }
-    if (prepare_of(op)->only_finds) {
+    if (prepare_only_finds(prepare_of(op))) {
         prepare_add_thing(prepare_of(op), "key pair", key_name(op), "");
         return ASK_NOTHING;
     }
@@ -67,7 +67,7 @@ static enum aws_next prepare_key_on_find(struct aws_workflow *op, const struct a
 static enum aws_ask ask_import(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
-    if (!prepare_of(op)->wants_key || prepare_of(op)->only_finds) {
+    if (!prepare_of(op)->wants_key || prepare_only_finds(prepare_of(op))) {
         return ASK_NOTHING;
     }
     param_add_text(input, "KeyName", key_name(op), &op->arena);

@@ -110,7 +110,7 @@ static enum aws_ask ask_find_role(struct aws_workflow *op, struct aws_request *r
 
 static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(result, "NoSuchEntity") && !prepare_of(op)->only_permits) {
+    if (result_has_code(result, "NoSuchEntity") && prepare_of(op)->scope != PREPARE_PERMIT) {
         return NEXT_NEXT;
     }
     if (!result->reply->is_ok) {
@@ -294,7 +294,7 @@ static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *requ
     }
     param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
     param_add_text(input, "PolicyDocument", policy, &op->arena);
-    request->needs_no_lease = prepare_of(op)->only_permits;
+    request->needs_no_lease = prepare_of(op)->scope == PREPARE_PERMIT;
     return prepare_role_ask_iam(op, request, "PutRolePolicy", input, true);
 }
 
@@ -310,8 +310,9 @@ static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *
 static enum aws_next on_policy(struct aws_workflow *op, const struct aws_result *result)
 {
     enum aws_next turn = on_young(op, result);
-    return turn == NEXT_NEXT && prepare_of(op)->only_permits ? workflow_goto(op, PREPARE_STEP_COUNT)
-                                                             : turn;
+    return turn == NEXT_NEXT && prepare_of(op)->scope == PREPARE_PERMIT
+               ? workflow_goto(op, PREPARE_STEP_COUNT)
+               : turn;
 }
 
 /* ---- the profile ---- */
@@ -319,7 +320,7 @@ static enum aws_next on_policy(struct aws_workflow *op, const struct aws_result 
 static enum aws_ask ask_find_profile(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (!prepare->wants_role || prepare->only_permits) {
+    if (!prepare->wants_role || prepare->scope == PREPARE_PERMIT) {
         return ASK_NOTHING;
     }
     prepare->role = prepare_role_name(op);
