@@ -4,6 +4,7 @@
 
 #include "fake_provider.h"
 #include "fixture.h"
+#include "provider/expiry.h"
 #include "scratch.h"
 
 #include <stdlib.h>
@@ -210,6 +211,107 @@ static void add_worker(struct scene *scene, const char *launch, const char *type
     }
     tags[machine->tag_count++] = (struct machine_tag){STR("ray-user-node-type"), str_from(type)};
     machine->tags = tags;
+}
+
+/* ---- idle_terminate ---- */
+
+static void set_file(struct scene *scene, const char *more)
+{
+    const char *text = arena_printf(&scene->fixture->arena, "%s%s", YAML, more).ptr;
+    const struct value *tree = fixture_prepare(scene->fixture, text);
+    scene->setup.config = config_type(&scene->fixture->arena, tree);
+    scene->down.launch.config = scene->setup.config;
+}
+
+static void test_a_stop_is_noted_before_it_happens(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    set_file(scene, "metadata: {shoal: {idle_terminate: 14d}}\n");
+    add_old_cluster(scene);
+    scene->setup.keeps_stopped = true;
+    int64_t now = clock_wall_ms(&clock_of_machine) / 1000;
+    assert_true(run(scene));
+    size_t noted = str_find(buf_str(&scene->cloud.calls), "tag i-1 i-2 " TAG_STOPPED "=");
+    size_t stopped = str_find(buf_str(&scene->cloud.calls), "stop i-1 i-2\n");
+    assert_true(noted < stopped && stopped != SIZE_MAX);
+    const struct machine *head = fake_cloud_find(&scene->cloud, "i-1");
+    int64_t expires_at = expiry_at(machine_tag_value(head, TAG_STOPPED), 0);
+    assert_true(expires_at >= now + 14 * 86400 && expires_at <= now + 14 * 86400 + 60);
+    assert_int_equal(scene->result.stopped_count, 2);
+    scene_free(scene);
+}
+
+/* Without permission to tag, the cluster stops anyway. */
+static void test_a_stop_that_cannot_be_noted(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    set_file(scene, "metadata: {shoal: {idle_terminate: 14d}}\n");
+    add_old_cluster(scene);
+    scene->setup.keeps_stopped = true;
+    scene->cloud.next[FAKE_TAG] = OUTCOME_INVALID;
+    assert_true(run(scene));
+    assert_true(called(scene, "stop i-1 i-2\n"));
+    assert_true(told(scene, "note idle_terminate has no effect on this stop"));
+    assert_int_equal(scene->result.stopped_count, 2);
+    scene_free(scene);
+}
+
+/* `tag` is that of the head; NULL: none. */
+static void add_stopped_cluster(struct scene *scene, const char *tag)
+{
+    add_old_cluster(scene);
+    struct machine *head = fake_cloud_find(&scene->cloud, "i-1");
+    head->state = fake_cloud_find(&scene->cloud, "i-2")->state = MACHINE_STOPPED;
+    if (tag) {
+        struct machine_tag *tags = ARENA_ARRAY(&scene->fixture->arena, head->tag_count + 1,
+                                               struct machine_tag);
+        for (size_t i = 0; i < head->tag_count; i++) {
+            tags[i] = head->tags[i];
+        }
+        tags[head->tag_count++] = (struct machine_tag){STR(TAG_STOPPED), str_from(tag)};
+        head->tags = tags;
+    }
+    head->launched_at = 1000;
+    scene->setup.is_expired = true;
+}
+
+static void test_an_expired_cluster_is_removed(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_stopped_cluster(scene, "1000 60");
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_true(scene->result.is_proven && called(scene, "terminate i-1 i-2\n"));
+    scene_free(scene);
+}
+
+/* What changed since the cluster was listed as expired. */
+static void test_a_cluster_that_has_not_expired_is_left_alone(void **state)
+{
+    static const struct {
+        const char *tag;
+        enum machine_state worker;
+    } rows[] = {
+        {NULL, MACHINE_STOPPED},
+        {"999 60", MACHINE_STOPPED},          /* started after the tag was written */
+        {"1000 9000000000", MACHINE_STOPPED}, /* stopped again */
+        {"1000 60", MACHINE_RUNNING},
+        {"1000 60", MACHINE_PENDING},
+        {"1000 60", MACHINE_STOPPING},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct scene *scene = scene_new();
+        add_stopped_cluster(scene, rows[i].tag);
+        fake_cloud_find(&scene->cloud, "i-2")->state = rows[i].worker;
+        assert_false(run(scene));
+        assert_int_equal(scene->err.kind, ERR_EXISTS);
+        assert_false(called(scene, "terminate") || called(scene, "remove"));
+        scene_free(scene);
+    }
 }
 
 /* Of each type min_workers stay, and so do the resources they use; the head goes. */
@@ -579,6 +681,10 @@ int main(void)
         cmocka_unit_test(test_an_old_cluster_is_removed_without_waiting),
         cmocka_unit_test(test_all_heads_are_terminated_and_only_those_that_lived_are_counted),
         cmocka_unit_test(test_with_cache_stopped_nodes_the_head_is_stopped_and_nothing_removed),
+        cmocka_unit_test(test_a_stop_is_noted_before_it_happens),
+        cmocka_unit_test(test_a_stop_that_cannot_be_noted),
+        cmocka_unit_test(test_an_expired_cluster_is_removed),
+        cmocka_unit_test(test_a_cluster_that_has_not_expired_is_left_alone),
         cmocka_unit_test(test_workers_only),
         cmocka_unit_test(test_min_workers_are_kept),
         cmocka_unit_test(test_the_head_and_min_workers_are_kept),

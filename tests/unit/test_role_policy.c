@@ -36,7 +36,7 @@ static const char expected_start[] =
     "\"Resource\":\"" ARN "instance/*\"," HERE "," OWN
     "},\"ForAllValues:StringEquals\":{\"aws:TagKeys\":[\"Name\",\"ray-file-mounts-contents\","
     "\"ray-launch-config\",\"ray-node-status\",\"ray-runtime-config\",\"shoal-epoch\","
-    "\"shoal-launch\"]}}},";
+    "\"shoal-launch\",\"shoal-stopped\"]}}},";
 static const char expected_rest[] =
     "{\"Sid\":\"EndWorkers\",\"Effect\":\"Allow\",\"Action\":[\"ec2:StartInstances\","
     "\"ec2:StopInstances\",\"ec2:TerminateInstances\"],\"Resource\":\"" ARN "instance/*\"," HERE

@@ -184,6 +184,7 @@ static void activity_end(struct activity *activity)
 static void activity_on_noted(void *context, const struct provider_answer *answer)
 {
     struct activity *activity = context;
+    activity->is_noting = false;
     if (answer->outcome != OUTCOME_DONE) {
         LOG(activity->head, WARNING, "idle_terminate has no effect on this stop: %s",
             answer->err.text);

@@ -147,7 +147,8 @@ static void allow_tagging(json_t *statements, const struct role_needs *needs)
                                         "ray-node-status",
                                         "ray-runtime-config",
                                         TAG_EPOCH,
-                                        TAG_LAUNCH, /* tag of a restarted worker */
+                                        TAG_LAUNCH,  /* tag of a restarted worker */
+                                        TAG_STOPPED, /* of a head that idle_stop stops */
                                         NULL};
     json_t *born = allow(statements, needs, "TagAtLaunch", texts(tag),
                          role_policy_all_of(needs, kinds));
