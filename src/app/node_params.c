@@ -105,8 +105,14 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
 static bool node_params_add_own(struct param *provider, const struct config *config,
                                 struct arena *arena, struct err *err)
 {
-    const struct value *from = value_get_c(config->shoal, "ssh_from");
-    return !from || node_params_add_value(provider, "ssh_from", from, 1, arena, err);
+    static const char *const keys[] = {"ssh_from", "access"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const struct value *value = value_get_c(config->shoal, keys[i]);
+        if (value && !node_params_add_value(provider, keys[i], value, 1, arena, err)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool node_params_cluster(const struct config *config, struct arena *arena,

@@ -17,8 +17,8 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
                       struct err *err) MUST_USE;
 
 /*
- * The result points into `arena` and the configuration. metadata.shoal.ssh_from becomes `ssh_from`
- * in the provider's parameters.
+ * The result points into `arena` and the configuration. `ssh_from` and `access` of metadata.shoal
+ * become parameters of the provider.
  */
 bool node_params_cluster(const struct config *config, struct arena *arena,
                          struct provider_cluster *ret_cluster, struct err *err) MUST_USE;

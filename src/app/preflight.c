@@ -1,7 +1,10 @@
 /* preflight.c: adds findings about payloads and Python to the provider's. */
 #include "app/preflight.h"
 
+#include "app/session_manager.h"
 #include "ray/version.h"
+
+#include <stdlib.h>
 
 struct preflight_state {
     struct provider *provider;
@@ -125,18 +128,49 @@ static void find_pythons(const struct config *config, const struct provider_type
     }
 }
 
+/* ---- Session Manager ---- */
+
+static void find_session_programs(const struct config *config, struct arena *arena,
+                                  struct preflight_findings *all)
+{
+    const char *missing[SESSION_MANAGER_PROGRAMS + 1];
+    if (!config->uses_sessions || config->ssh_proxy_command.len > 0) {
+        return;
+    }
+    session_manager_missing(getenv("PATH"), missing);
+    for (size_t i = 0; missing[i]; i++) {
+        struct str text = arena_printf(
+            arena, "access: ssm needs the program %s, which is not in PATH on this machine",
+            missing[i]);
+        struct finding *finding = preflight_add(
+            all, "program", text,
+            STR("install the AWS CLI and its Session Manager plugin, or remove access: ssm"));
+        finding->path = STR("metadata.shoal.access");
+    }
+    if (getenv("AWS_ACCESS_KEY_ID")) {
+        struct finding *finding = preflight_add(
+            all, "credentials",
+            STR("ssh does not get credentials from environment variables, and access: ssm runs the "
+                "AWS CLI below ssh"),
+            STR("put the credentials into a profile and set AWS_PROFILE or provider.aws_profile"));
+        finding->level = FINDING_WARNING;
+        finding->path = STR("metadata.shoal.access");
+    }
+}
+
 /* ---- entry points ---- */
 
 struct preflight_findings preflight_local(const struct config *config,
                                           const struct provider_type_facts *types,
                                           const struct payload_places *places, struct arena *arena)
 {
-    enum { OTHERS = 2 };
+    enum { OTHERS = 2 + SESSION_MANAGER_PROGRAMS + 1 };
     struct preflight_findings all = {
         .items = ARENA_ARRAY(arena, 2 * config->node_type_count + OTHERS, struct finding)};
     find_payloads(config, types, places, arena, &all);
     find_mixture(config, types, arena, &all);
     find_pythons(config, types, arena, &all);
+    find_session_programs(config, arena, &all);
     return all;
 }
 

@@ -36,6 +36,7 @@ static const char *const synonyms[][2] = {
     {"man", "help"},          {"init", "help"},
     {"dump", "cluster-dump"}, {"support", "cluster-dump"},
     {"share", "key"},         {"vscode", "ssh-config"},
+    {"jupyter", "notebook"},  {"lab", "notebook"},
 };
 
 const char *help_synonym(struct str word)

@@ -221,6 +221,8 @@ struct config *config_type(struct arena *arena, const struct value *tree)
     config->rsync_filter = to_texts(arena, value_get_c(tree, "rsync_filter"));
     set_node_types(arena, config);
     config->shoal = value_path(tree, "metadata.shoal");
+    config->uses_sessions = str_is(value_text(value_get_c(config->shoal, "access")), "ssm") &&
+                            str_is(config->provider_type, "aws");
     return config;
 }
 

@@ -69,6 +69,7 @@ struct config {
     struct str ssh_user;
     struct str ssh_private_key;   /* empty: the cluster's own key */
     struct str ssh_proxy_command; /* may be empty */
+    bool uses_sessions;           /* the head is reached through AWS Session Manager */
     int64_t max_workers;
     int64_t idle_timeout_ms;
     double upscaling_speed;

@@ -61,6 +61,11 @@ const char *const child_usual_env[] = {
     "NO_COLOR",
     "SSH_ASKPASS",
     "SSH_AUTH_SOCK",
+    /* For a ProxyCommand that runs the AWS CLI. */
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CA_BUNDLE",
     NULL,
 };
 

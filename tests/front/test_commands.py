@@ -59,10 +59,8 @@ def test_copy_to_all_nodes_and_keep_min_workers(front):
     assert done.status == 2 and "needs the cluster file" in done.err
 
 
-def test_a_proxy_that_finds_instances_by_their_id(front):
-    """As AWS Session Manager does: ssh gets the id of the instance, not an address."""
-    laptop = front.laptop()
-    proxy = laptop.file("proxy", """#!/usr/bin/env python3
+# A proxy for ssh: `proxy ID` connects to the address in the file addresses/ID beside it.
+PROXY = """#!/usr/bin/env python3
 import pathlib, socket, sys, threading
 here = pathlib.Path(__file__).parent
 with open(here / "asked", "a") as log:
@@ -76,7 +74,13 @@ def up():
 threading.Thread(target=up, daemon=True).start()
 while chunk := there.recv(65536):
     sys.stdout.buffer.raw.write(chunk)
-""")
+"""
+
+
+def test_a_proxy_that_finds_instances_by_their_id(front):
+    """As AWS Session Manager does: ssh gets the id of the instance, not an address."""
+    laptop = front.laptop()
+    proxy = laptop.file("proxy", PROXY)
     proxy.chmod(0o755)
     config = front.cluster("byid", workers=1)
     config["auth"].update(ssh_proxy_command=f"{proxy} %h", ssh_proxy_use_node_id=True)
@@ -93,6 +97,55 @@ while chunk := there.recv(65536):
     # An address is still an address.
     assert laptop("get-head-ip", file).out.strip() == head.public
     laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+AWS_PROGRAM = """#!/bin/sh
+[ "$*" = "ssm start-session --target $4 --document-name AWS-StartSSHSession \\
+--parameters portNumber=22 --region us-west-2" ] || { echo "called as: $*" >&2; exit 9; }
+exec "${0%/*}/../proxy" "$4"
+"""
+LOOK = """import boto3, json
+ec2, iam = boto3.client("ec2"), boto3.client("iam")
+groups = [g for g in ec2.describe_security_groups()["SecurityGroups"] if "shoal" in g["GroupName"]]
+role = [r["RoleName"] for r in iam.list_roles()["Roles"] if "shoal" in r["RoleName"]][0]
+name = iam.list_role_policies(RoleName=role)["PolicyNames"][0]
+policy = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
+print(json.dumps([[p for g in groups for p in g["IpPermissions"]], policy], default=str))
+"""
+
+
+def test_a_head_behind_session_manager(front):
+    """access: ssm: ssh goes through the AWS CLI, here a stand-in, and no port is open."""
+    laptop = front.laptop()
+    config = front.cluster("closed", workers=1)
+    config["metadata"] = {"shoal": {"access": "ssm"}}
+    file = laptop.file("cluster.yaml", config)
+    folder = laptop.here / "programs"
+    folder.mkdir()
+    bare = {"PATH": f"{folder}:/usr/sbin:/usr/bin:/sbin:/bin"}
+    done = laptop.run("check", file, env=bare)
+    assert done.status == 1 and "needs the program session-manager-plugin" in done.out, done
+    for name, text in (("proxy", PROXY), ("programs/aws", AWS_PROGRAM),
+                       ("programs/session-manager-plugin", "#!/bin/sh\n")):
+        laptop.file(name, text).chmod(0o755)
+    (laptop.here / "addresses").mkdir()
+    child = laptop.start("up", "-y", file, env=bare)
+    made = wait_for(lambda: [m for m in front.alive("closed") if m.kind == "head" and m.public], 60)
+    (laptop.here / "addresses" / made[0].id).write_text(made[0].public)
+    out, err = child.communicate(timeout=200)
+    assert child.returncode == 0, out + err
+    head = front.head("closed")
+    assert laptop("exec", file, "echo there", env=bare).out == "there\n"
+    assert set((laptop.here / "asked").read_text().split()) == {head.id}
+    config_text = laptop("ssh-config", "--print", file, env=bare).out
+    assert f"HostName {head.id}\n" in config_text
+    assert "ProxyCommand aws ssm start-session --target %h" in config_text
+    rules, policy = json.loads(laptop.run("-c", LOOK, program=sys.executable).out)
+    assert rules and not any(rule["IpRanges"] or rule["Ipv6Ranges"] for rule in rules), rules
+    actions = [s["Action"] for s in policy["Statement"] if s["Sid"] == "SessionManager"]
+    assert "ssmmessages:OpenDataChannel" in actions[0]
+    laptop("down", "-y", file, env=bare)
     assert front.remains() == {}
 
 
@@ -259,6 +312,40 @@ def test_a_cluster_that_is_stopped_for_too_long(front):
     laptop("stop", "-y", file)
     time.sleep(1.2)
     laptop("gc", "--delete", "-y")
+    assert front.remains() == {}
+
+
+# Works on the head from the moment it can, until the file ~/done is there.
+USER = """import os, subprocess, time
+line = "until [ -e ~/done ]; do sleep 0.2; done"
+while subprocess.run([os.environ["SHOAL"], "exec", "cluster.yaml", line]).returncode:
+    time.sleep(0.3)
+"""
+
+
+def test_an_idle_cluster_with_a_user(front):
+    """A command over ssh keeps it running, `status` says so, and it stops after that."""
+    laptop = front.laptop()
+    config = front.cluster("quiet", workers=0)
+    config["metadata"] = {"shoal": {"idle_stop": 0.05, "idle_terminate": "14d"}}
+    file = laptop.file("cluster.yaml", config)
+    child = laptop.start("up", "-y", file)
+    head = wait_for(lambda: [m for m in front.alive("quiet") if m.kind == "head" and m.public], 60)
+    user = laptop.start("-c", USER, program=sys.executable, env={"SHOAL": str(front.program)})
+    _, err = child.communicate(timeout=120)
+    assert child.returncode == 0, err
+
+    def said():
+        return "kept running by 1 ssh session on the head" in laptop.run("status", file).out
+
+    wait_for(said, 30, 0.5, "the reason")
+    assert "kept running by 1 ssh session" in laptop("explain", file).out
+    assert front.head("quiet").id == head[0].id and not front.head("quiet").tag("shoal-stopped")
+    laptop("exec", file, "touch ~/done")
+    user.communicate(timeout=60)
+    tag = wait_for(lambda: front.machines("quiet")[0].tag("shoal-stopped"), 60, 0.2, "the end")
+    assert re.fullmatch(r"\d+ 1209600", tag)
+    laptop("down", "-y", file)
     assert front.remains() == {}
 
 

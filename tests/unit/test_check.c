@@ -185,6 +185,27 @@ static void providers_need_their_place(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+static void own_settings_fit_together(void **state)
+{
+#define SHOAL(words) \
+    "cluster_name: x\nprovider: {type: aws, region: us-west-2}\nmetadata: {shoal: {" words "}}\n"
+    static const struct row rows[] = {
+        {SHOAL("idle_terminate: 14d"), ""},
+        {SHOAL("idle_terminate: 1h30m"), ""},
+        {SHOAL("idle_terminate: '14'"), "3:36 error bad-value: *time with a unit*\"14\"*(*14d)"},
+        {SHOAL("idle_terminate: soon"), "3:36 error bad-value: *\"soon\"*"},
+        {SHOAL("idle_terminate: 0d"), "3:36 error bad-value: *\"0d\"*"},
+        {SHOAL("access: ssm"), ""},
+        {SHOAL("access: ssh, ssh_from: [10.0.0.0/8]"), ""},
+        {SHOAL("access: ssm, ssh_from: [10.0.0.0/8]"), "3:43 warning ignored-key: *ssh_from*ssm*"},
+        {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n"
+         "metadata: {shoal: {access: ssm}}\n",
+         "3:28 warning ignored-key: *access: ssm*azure*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 static void regions_are_known(void **state)
 {
 #define REGION(region) "cluster_name: x\nprovider: {type: aws, region: " region "}\n"
@@ -359,6 +380,7 @@ int main(void)
         cmocka_unit_test(names_must_be_usable),
         cmocka_unit_test(counts_must_be_reachable),
         cmocka_unit_test(providers_need_their_place),
+        cmocka_unit_test(own_settings_fit_together),
         cmocka_unit_test(regions_are_known),
         cmocka_unit_test(what_this_release_cannot_do),
         cmocka_unit_test(releases_of_ray_with_known_flaws),

@@ -56,6 +56,25 @@ static void nothing_is_wrong(void **state)
     check(AWS TYPES "docker: {}\n", of("x86_64", ""), of("", ""), "");
 }
 
+static void session_manager_needs_two_programs(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    assert_int_equal(unsetenv("AWS_ACCESS_KEY_ID"), 0);
+    check(AWS TYPES "metadata: {shoal: {access: ssm}}\n", of("x86_64", ""), of("x86_64", ""),
+          "!program: access: ssm needs the program aws, which is not in PATH on this machine "
+          "@metadata.shoal.access -> install *\n"
+          "!program: access: ssm needs the program session-manager-plugin, *\n");
+    check(AWS TYPES "metadata: {shoal: {access: ssh}}\n", of("x86_64", ""), of("x86_64", ""), "");
+    check(AWS TYPES "metadata: {shoal: {access: ssm}}\nauth: {ssh_proxy_command: mine}\n",
+          of("x86_64", ""), of("x86_64", ""), "");
+    assert_int_equal(setenv("AWS_ACCESS_KEY_ID", "x", 1), 0);
+    check(AWS TYPES "metadata: {shoal: {access: ssm}}\n", of("x86_64", ""), of("x86_64", ""),
+          "!program: *\n!program: *\n"
+          "?credentials: ssh does not get credentials from environment variables*\n");
+    assert_int_equal(unsetenv("AWS_ACCESS_KEY_ID"), 0);
+}
+
 static void a_program_is_missing(void **state)
 {
     (void)state;
@@ -139,8 +158,11 @@ static void the_preflight_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_wrong),          cmocka_unit_test(a_program_is_missing),
-        cmocka_unit_test(architectures_are_mixed),   cmocka_unit_test(images_with_an_old_python),
+        cmocka_unit_test(nothing_is_wrong),
+        cmocka_unit_test(session_manager_needs_two_programs),
+        cmocka_unit_test(a_program_is_missing),
+        cmocka_unit_test(architectures_are_mixed),
+        cmocka_unit_test(images_with_an_old_python),
         cmocka_unit_test(the_preflight_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,26 @@ static void workers_with_a_role_get_just_that(void **state)
     arena_clear(&arena);
 }
 
+static void session_manager_gets_its_channels_and_no_parameters(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct role_needs needs = usual_needs();
+    (void)state;
+    arena_init(&arena);
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_int_equal(str_find(policy, "ssm"), SIZE_MAX);
+    needs.has_sessions = true;
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_like(policy, "*{\"Sid\":\"SessionManager\",\"Effect\":\"Allow\",\"Action\":[*"
+                        "\"ssm:UpdateInstanceInformation\",*\"ssmmessages:OpenDataChannel\"],"
+                        "\"Resource\":\"*\",\"Condition\":{\"StringEquals\":"
+                        "{\"aws:RequestedRegion\":\"us-west-2\"}}}*");
+    assert_int_equal(str_find(policy, "ssm:GetParameter"), SIZE_MAX);
+    arena_clear(&arena);
+}
+
 static void a_policy_too_long_is_refused(void **state)
 {
     struct arena arena;
@@ -163,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_policy_is_exactly_this),
         cmocka_unit_test(workers_with_a_role_get_just_that),
+        cmocka_unit_test(session_manager_gets_its_channels_and_no_parameters),
         cmocka_unit_test(a_policy_too_long_is_refused),
         cmocka_unit_test(names_fit_everywhere),
     };

@@ -78,6 +78,7 @@ static bool admit_ask(struct admit_run *run, struct err *err)
 static bool admit_is_direct(const struct config *config)
 {
     return !config_is_local(config) && config->ssh_proxy_command.len == 0 &&
+           !config->uses_sessions &&
            !value_is_true(value_get_c(config->provider, "use_internal_ips"));
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/cloud_provider.h"
 #include "app/launch/stop_running_up.h"
+#include "app/session_manager.h"
 #include "app/type_zones.h"
 #include "io/file.h"
 
@@ -227,7 +228,22 @@ bool launch_refuse_keyless(const struct cluster_session *launch, struct str from
 
 bool launch_reaches_by_id(const struct config *config)
 {
-    return value_is_true(value_get_c(config->auth, "ssh_proxy_use_node_id"));
+    return config->uses_sessions ||
+           value_is_true(value_get_c(config->auth, "ssh_proxy_use_node_id"));
+}
+
+/* A command of the file is the user's choice. */
+static struct str launch_proxy_command(const struct cluster_session *launch)
+{
+    const struct config *config = launch->config;
+    struct str profile = launch->setup->profile;
+    if (!config->uses_sessions || config->ssh_proxy_command.len > 0) {
+        return config->ssh_proxy_command;
+    }
+    if (profile.len == 0) {
+        profile = value_text(value_get_c(config->provider, "aws_profile"));
+    }
+    return session_manager_proxy(config, profile, launch->arena);
 }
 
 bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
@@ -241,7 +257,7 @@ bool launch_head_place(const struct cluster_session *launch, struct str id, stru
         .known_hosts = cluster_state_known_hosts(&launch->state, id, launch->arena),
         .identity = launch->state.key,
         .control = cluster_state_control(&launch->state, id, launch->arena),
-        .proxy_command = config->ssh_proxy_command,
+        .proxy_command = launch_proxy_command(launch),
     };
     return cluster_state_is_pinned(&launch->state, id);
 }

@@ -71,8 +71,8 @@ struct str launch_here(struct arena *arena);
 bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
                        struct ssh_target *ret_place);
 
-/* auth.ssh_proxy_use_node_id: ssh gets the instance id instead of an address, for a proxy command
- * that finds the instance by its id, such as AWS Session Manager's. */
+/* auth.ssh_proxy_use_node_id, or metadata.shoal.access: ssm: ssh gets the instance id instead of an
+ * address, for a proxy command that finds instances by it. */
 bool launch_reaches_by_id(const struct config *config);
 
 /* The address at which this machine reaches `machine`; empty if it has none yet. */

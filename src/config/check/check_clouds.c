@@ -34,6 +34,23 @@ static void check_idle_terminate(const struct check *check)
     diag_hint(check->diags, diag, "write, for example: idle_terminate: 14d");
 }
 
+static void check_access(const struct check *check, struct str type)
+{
+    const struct value *access = value_path(check->tree, "metadata.shoal.access");
+    const struct value *from = value_path(check->tree, "metadata.shoal.ssh_from");
+    if (!str_is(value_text(access), "ssm")) {
+        return;
+    }
+    if (!str_is(type, "aws")) {
+        diag_warn(check->diags, "ignored-key", access->place,
+                  "metadata.shoal.access: ssm has no effect with provider.type %.*s",
+                  STR_ARG(str_sub(type, 0, 40)));
+    } else if (from) {
+        diag_warn(check->diags, "ignored-key", from->place,
+                  "metadata.shoal.ssh_from has no effect with access: ssm: no port is opened");
+    }
+}
+
 /* Own machines are never stopped or shut down. */
 static void check_own_machines(const struct check *check)
 {
@@ -59,6 +76,7 @@ void check_clouds(const struct check *check)
 {
     struct str type = value_text(value_path(check->tree, "provider.type"));
     check_idle_terminate(check);
+    check_access(check, type);
     if (str_is(type, "aws")) {
         check_clouds_need(check, "region", "us-west-2");
     } else if (str_is(type, "gcp")) {

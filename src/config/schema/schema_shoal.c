@@ -16,6 +16,7 @@ static const struct schema_object prices_object = {"metadata.shoal.prices", pric
 
 static const char *const planners[] = {"ray", "price", NULL};
 static const char *const gcs_stores[] = {"memory", "disk", NULL};
+static const char *const accesses[] = {"ssh", "ssm", NULL};
 static const char *const fallbacks[] = {"none", "on-demand", NULL};
 
 static const struct schema_key shoal_keys[] = {
@@ -68,6 +69,15 @@ static const struct schema_key shoal_keys[] = {
      .fallback = "this machine's address",
      .help = "Address ranges that can connect to the nodes over ssh.",
      .example = "ssh_from: [198.51.100.0/24]"},
+    {.name = "access",
+     .types = SCHEMA_STRING,
+     .choices = accesses,
+     .fallback = "ssh",
+     .help =
+         "How this machine reaches the head: ssh (to port 22 of its address) or ssm (ssh through "
+         "AWS Session Manager; no port is open). ssm needs the programs aws and "
+         "session-manager-plugin here and the SSM agent in the image.",
+     .example = "access: ssm"},
     {.name = "contact_timeout_minutes",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,

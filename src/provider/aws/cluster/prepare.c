@@ -15,6 +15,12 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
         .kind = str_from(kind), .id = arena_str(arena, id), .note = str_from(note)};
 }
 
+bool prepare_uses_sessions(const struct prepare_op *prepare)
+{
+    const struct param *settings = prepare->op.provider->cluster->provider;
+    return settings && str_is(param_text(settings, "access"), "ssm");
+}
+
 bool prepare_looks_first(struct aws_workflow *op)
 {
     return !op->provider->is_new || prepare_of(op)->scope != PREPARE_CREATE;

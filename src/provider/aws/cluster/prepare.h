@@ -69,6 +69,9 @@ static inline bool prepare_only_finds(const struct prepare_op *prepare)
     return prepare->scope == PREPARE_FIND || prepare->scope == PREPARE_PERMIT;
 }
 
+/* Users reach the head through AWS Session Manager: nothing outside the group may connect. */
+bool prepare_uses_sessions(const struct prepare_op *prepare);
+
 void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str id,
                        const char *note);
 

@@ -184,6 +184,9 @@ static enum aws_ask ask_caller(struct aws_workflow *op, struct aws_request *requ
         return ASK_NOTHING;
     }
     prepare->wanted = (struct group_rules){0};
+    if (prepare_uses_sessions(prepare)) {
+        return ASK_NOTHING;
+    }
     if (!add_named_places(prepare, &wrong)) {
         workflow_end(op, OUTCOME_INVALID, ERR_CONFIG,
                      "ssh_from: \"%.*s\" is not an IP address or CIDR range", STR_ARG(wrong));
@@ -205,7 +208,7 @@ static enum aws_ask ask_vpc(struct aws_workflow *op, struct aws_request *request
 {
     struct prepare_op *prepare = prepare_of(op);
     struct param *input = param_new_map(&op->arena);
-    if (!prepare->wants_group || prepare->has_place) {
+    if (!prepare->wants_group || prepare->has_place || prepare_uses_sessions(prepare)) {
         return ASK_NOTHING;
     }
     input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);

@@ -257,6 +257,7 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
                                .uid = provider->uid,
                                .worker_roles = prepare->worker_roles,
                                .worker_role_count = prepare->worker_role_count,
+                               .has_sessions = prepare_uses_sessions(prepare),
                                .hop_limit = 1};
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         const struct param *config = provider->cluster->types[i].node_config;

@@ -201,6 +201,24 @@ static void allow_leading(json_t *statements, const struct role_needs *needs)
     }
 }
 
+/*
+ * What the SSM agent needs for sessions, of AWS's policy AmazonSSMManagedInstanceCore. The rest of
+ * that policy lets an instance read every parameter of the account, which may be a password.
+ */
+static void allow_sessions(json_t *statements, const struct role_needs *needs)
+{
+    static const char *const actions[] = {
+        "ec2messages:AcknowledgeMessage", "ec2messages:DeleteMessage",
+        "ec2messages:FailMessage",        "ec2messages:GetEndpoint",
+        "ec2messages:GetMessages",        "ec2messages:SendReply",
+        "ssm:UpdateInstanceInformation",  "ssmmessages:CreateControlChannel",
+        "ssmmessages:CreateDataChannel",  "ssmmessages:OpenControlChannel",
+        "ssmmessages:OpenDataChannel",    NULL};
+    if (needs->has_sessions) {
+        (void)allow(statements, needs, "SessionManager", texts(actions), json_string("*"));
+    }
+}
+
 /* ---- always denied ---- */
 
 static void deny(json_t *statements, const struct role_needs *needs)
@@ -250,6 +268,7 @@ bool role_policy_write(const struct role_needs *needs, struct arena *arena, stru
     allow_tagging(statements, needs);
     allow_ending(statements, needs);
     allow_leading(statements, needs);
+    allow_sessions(statements, needs);
     deny(statements, needs);
     struct str policy = dump(root, arena);
     if (policy.len > ROLE_POLICY_BYTES_MAX) {

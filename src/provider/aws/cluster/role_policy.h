@@ -26,6 +26,7 @@ struct role_needs {
     size_t launch_from_count;
     const struct str *worker_roles; /* ARNs of roles that workers may get */
     size_t worker_role_count;
+    bool has_sessions;       /* AWS Session Manager connects users to the head */
     bool takes_old_metadata; /* a type in the file allows IMDSv1 */
     int64_t hop_limit;       /* hop limit of the metadata service; the maximum over all types */
 };
