@@ -59,7 +59,7 @@ def test_copy_to_all_nodes_and_keep_min_workers(front):
     assert done.status == 2 and "needs the cluster file" in done.err
 
 
-# A proxy for ssh: `proxy ID` connects to the address in the file addresses/ID beside it.
+# A proxy for ssh: `proxy ID` connects to the address in the file addresses/ID next to it.
 PROXY = """#!/usr/bin/env python3
 import pathlib, socket, sys, threading
 here = pathlib.Path(__file__).parent
@@ -343,7 +343,7 @@ def test_an_idle_cluster_with_a_user(front):
     assert front.head("quiet").id == head[0].id and not front.head("quiet").tag("shoal-stopped")
     laptop("exec", file, "touch ~/done")
     user.communicate(timeout=60)
-    tag = wait_for(lambda: front.machines("quiet")[0].tag("shoal-stopped"), 60, 0.2, "the end")
+    tag = wait_for(lambda: front.machines("quiet")[0].tag("shoal-stopped"), 120, 0.2, "the end")
     assert re.fullmatch(r"\d+ 1209600", tag)
     laptop("down", "-y", file)
     assert front.remains() == {}

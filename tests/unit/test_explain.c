@@ -598,7 +598,7 @@ static void what_keeps_an_idle_cluster_running(void **state)
     assert_non_null(strstr(ask(&stage, ""),
                            "When does idle_stop stop the cluster?\n"
                            "  The cluster is kept running by 1 ssh session on the head.\n"
-                           "  With idle_stop it stops when there was nothing of that kind for "));
+                           "  idle_stop stops it after "));
     close_stage(&stage);
 }
 

@@ -584,6 +584,39 @@ static void a_head_that_people_use_does_not_rest(void **state)
     service_scene_end(scene);
 }
 
+static bool gpus_are_known(struct service_scene *scene)
+{
+    return !scene->service.idle.gpu_query;
+}
+
+/* A program in place of nvidia-smi: in use, failing (no GPU), missing. */
+static void gpus_of_the_head_are_asked_for(void **state)
+{
+    struct service_scene *scene = *state;
+    const struct gcs_answer fine = {.trouble = GCS_FINE};
+    char path[160];
+    begin(scene);
+    scene->service.idle.proc = "/nonexistent";
+    snprintf(path, sizeof(path), "%s/nvidia-smi", scene->scratch);
+    assert_true(file_write(path, STR("#!/bin/sh\necho 0\necho 80\n"), 0700, &scene->err));
+    assert_int_equal(setenv("PATH", scene->scratch, 1), 0);
+    assert_service(scene, gpus_are_known); /* the first look of the service itself */
+    scene->service.idle.has_no_gpu = false;
+    idle_watch_on_drivers(&scene->service.idle, &fine, 0);
+    assert_service(scene, gpus_are_known);
+    assert_int_equal(scene->service.idle.gpus, 1);
+    assert_true(file_write(path, STR("#!/bin/sh\necho 80\nexit 9\n"), 0700, &scene->err));
+    idle_watch_on_drivers(&scene->service.idle, &fine, 0);
+    assert_service(scene, gpus_are_known);
+    assert_int_equal(scene->service.idle.gpus, 0);
+    assert_false(scene->service.idle.has_no_gpu);
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    idle_watch_on_drivers(&scene->service.idle, &fine, 0);
+    assert_service(scene, gpus_are_known);
+    assert_true(scene->service.idle.has_no_gpu);
+    service_scene_end(scene);
+}
+
 /* ---- spot ---- */
 
 /* Ray removes an idle node at once when its instance is interrupted. */
@@ -841,6 +874,7 @@ int main(void)
         TEST(a_killed_service_still_waits_for_the_heads_new_ray),
         TEST(a_cluster_with_busy_nodes_or_drivers_does_not_rest),
         TEST(a_head_that_people_use_does_not_rest),
+        TEST(gpus_of_the_head_are_asked_for),
         TEST(an_idle_node_with_notice_has_not_failed),
         TEST(a_node_that_died_of_something_else_has_failed),
         TEST(a_death_is_not_held_for_ever),

@@ -64,7 +64,7 @@ static void service_idle_on_gpus(void *context, const struct child_result *resul
 {
     struct idle_watch *watch = context;
     watch->gpu_query = NULL;
-    watch->has_no_gpu = result->end == CHILD_NOT_STARTED;
+    watch->has_no_gpu = result->end == CHILD_NOT_STARTED && result->err.kind == ERR_NOT_FOUND;
     if (result->end != CHILD_TIMED_OUT) {
         watch->gpus = child_was_fine(result) ? idle_stop_gpus(result->output[CHILD_STDOUT]) : 0;
     }

@@ -2,12 +2,11 @@
 #
 # It runs in bash, in the user's login shell or in the container. The lines before this text set
 # `port`, where Jupyter listens, and `limit`: `shoal notebook` writes a line every few seconds, and
-# Jupyter ends after this many seconds of silence, or at once when standard input ends. So no way of
-# losing the connection leaves it running. Killing `docker exec` would.
+# Jupyter ends after this many seconds of silence, or at once when standard input ends. So it does
+# not outlive the connection, also in a container, where killing `docker exec` would not end it.
 #
 # The lines "shoal-notebook WORD ..." are for src/cli/verb_notebook.c. The token is made here and
 # passed in the environment: it is in no command line.
-umask 077
 pid=
 log=
 say() {

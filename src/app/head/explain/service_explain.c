@@ -153,7 +153,7 @@ static void explain_idle_stop(struct explain_sheet *sheet)
     }
     explain_line(sheet, "The cluster is %.*s.", STR_ARG(scene->idle_stop));
     explain_line(sheet,
-                 "With idle_stop it stops when there was nothing of that kind for %.4g minutes.",
+                 "idle_stop stops it after %.4g minutes without work, drivers and use of the head.",
                  minutes);
     explain_give(sheet, STR("When does idle_stop stop the cluster?"), STR(""));
 }
