@@ -280,7 +280,7 @@ const struct verb verb_notebook = {
         "is the home directory, or the working directory of the container.\n\n"
         "Ctrl-C ends Jupyter and its kernels on the head. If the connection breaks, or this "
         "machine sleeps, Jupyter ends on the head within 5 minutes; notebooks that were saved "
-        "remain. Use shoal submit or shoal exec --tmux for work that must continue.\n\n"
+        "remain. Use shoal submit for work that must continue.\n\n"
         "The head needs Jupyter: add pip install jupyterlab to setup_commands.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
