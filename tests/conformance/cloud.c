@@ -60,7 +60,7 @@ void cloud_open(struct cloud *cloud, const struct options *options)
         !http_open(cloud->loop, &(struct http_limits){0}, &cloud->http, &err)) {
         panic("%s", err.text);
     }
-    cloud->children = child_pool_new(cloud->loop, cloud_is_own(options) ? 4 : 2);
+    cloud->children = child_pool_new(cloud->loop, 4);
     cloud->redact = redact_new();
     cloud->log = (struct log){.clock = &clock_of_machine,
                               .redact = cloud->redact,
@@ -73,6 +73,9 @@ void cloud_open(struct cloud *cloud, const struct options *options)
     add_places(settings, options, &cloud->arena);
     if (cloud_is_own(options)) {
         own_hosts_add(settings, &cloud->arena);
+    }
+    if (cloud_is_plugin(options)) {
+        plugin_add(settings, &cloud->arena);
     }
     cloud->cluster.name = str_from(options->cluster);
     cloud->cluster.provider = settings;
@@ -95,6 +98,9 @@ struct provider *cloud_provider(struct cloud *cloud, const struct options *optio
     struct err err;
     if (cloud_is_own(options)) {
         return own_hosts_provider(cloud, options);
+    }
+    if (cloud_is_plugin(options)) {
+        return plugin_provider(cloud, options);
     }
     if (!str_is(str_from(options->cloud), "aws")) {
         panic("no cloud called %s", options->cloud);

@@ -30,6 +30,7 @@ struct options {
     int64_t count;
     uint64_t seed;
     bool is_private; /* provider.use_internal_ips */
+    bool is_plain;   /* no zones, no spot market, no stopping */
 };
 
 /* ---- a cloud ---- */
@@ -51,6 +52,11 @@ void cloud_close(struct cloud *cloud);
 bool cloud_is_own(const struct options *options);
 void own_hosts_add(struct param *settings, struct arena *arena);
 struct provider *own_hosts_provider(struct cloud *cloud, const struct options *options);
+
+/* A plug-in (plugin.c). */
+bool cloud_is_plugin(const struct options *options);
+void plugin_add(struct param *settings, struct arena *arena);
+struct provider *plugin_provider(struct cloud *cloud, const struct options *options);
 
 /* One more provider for the same cluster, as another process would have it. */
 struct provider *cloud_provider(struct cloud *cloud, const struct options *options);
@@ -117,6 +123,7 @@ bool is_live(const struct machine *machine);
 int run_rules(const struct options *options);
 int run_launches(const struct options *options);
 int run_take(const struct options *options);    /* takes, and does not give back */
+int run_late(const struct options *options);    /* launches at the end of a lease */
 int run_uid(const struct options *options);     /* takes, says the uid, gives back */
 int run_workers(const struct options *options); /* what a head does, with a head's rights */
 int run_prepare(const struct options *options); /* takes, prepares, says what came of it */

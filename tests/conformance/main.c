@@ -144,6 +144,24 @@ int run_take(const struct options *options)
     return status;
 }
 
+/* Takes the lease for `count` milliseconds and launches: the reply may come too late. */
+int run_late(const struct options *options)
+{
+    struct cloud cloud;
+    cloud_open(&cloud, options);
+    struct provider *provider = cloud_provider(&cloud, options);
+    struct told told = do_take(&cloud, provider, options->holder, options->count, 0);
+    struct str call = make_draft(&cloud, provider, TYPE_WORKER, options->zones[0], MARKET_ON_DEMAND,
+                                 2, told.lease.uid, told.lease.epoch << 32 | 1);
+    told = do_launch(&cloud, provider, call);
+    (void)say(&told);
+    told = do_launch(&cloud, provider, call);
+    int status = say(&told);
+    provider->ops->close(provider);
+    cloud_close(&cloud);
+    return status;
+}
+
 int run_uid(const struct options *options)
 {
     return with_cloud(options, work_uid);
@@ -164,13 +182,21 @@ int run_remove(const struct options *options)
 static bool read_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"cloud", required_argument, NULL, 'p'},    {"cluster", required_argument, NULL, 'c'},
-        {"image", required_argument, NULL, 'i'},    {"zone", required_argument, NULL, 'z'},
-        {"key", required_argument, NULL, 'k'},      {"journal", required_argument, NULL, 'j'},
-        {"foreign", required_argument, NULL, 'f'},  {"holder", required_argument, NULL, 'h'},
-        {"ssh-from", required_argument, NULL, 'S'}, {"open-to", required_argument, NULL, 'O'},
-        {"private", no_argument, NULL, 'P'},        {"count", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'},     {NULL, 0, NULL, 0},
+        {"cloud", required_argument, NULL, 'p'},
+        {"cluster", required_argument, NULL, 'c'},
+        {"image", required_argument, NULL, 'i'},
+        {"zone", required_argument, NULL, 'z'},
+        {"key", required_argument, NULL, 'k'},
+        {"journal", required_argument, NULL, 'j'},
+        {"foreign", required_argument, NULL, 'f'},
+        {"holder", required_argument, NULL, 'h'},
+        {"ssh-from", required_argument, NULL, 'S'},
+        {"open-to", required_argument, NULL, 'O'},
+        {"plain", no_argument, NULL, 'N'},
+        {"private", no_argument, NULL, 'P'},
+        {"count", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'},
+        {NULL, 0, NULL, 0},
     };
     size_t zones = 0;
     int letter;
@@ -186,6 +212,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             *texts[letter] = optarg;
         } else if (letter == 'P') {
             options->is_private = true;
+        } else if (letter == 'N') {
+            options->is_plain = true;
         } else if ((letter == 'n' || letter == 's') && str_to_i64(str_from(optarg), &number)) {
             *(letter == 'n' ? &options->count : (int64_t *)&options->seed) = number;
         } else {
@@ -200,9 +228,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct options *options);
-    } verbs[] = {{"rules", run_rules},  {"launches", run_launches}, {"take", run_take},
-                 {"uid", run_uid},      {"workers", run_workers},   {"prepare", run_prepare},
-                 {"remove", run_remove}};
+    } verbs[] = {{"rules", run_rules},     {"launches", run_launches}, {"take", run_take},
+                 {"uid", run_uid},         {"late", run_late},         {"workers", run_workers},
+                 {"prepare", run_prepare}, {"remove", run_remove}};
     struct options options = {.cloud = "aws",
                               .holder = "conform",
                               .foreign = "",
@@ -217,10 +245,9 @@ int main(int argc, char **argv)
             return verbs[i].run(&options);
         }
     }
-    fprintf(
-        stderr,
-        "usage: conform rules|launches|take|uid|workers|prepare|remove --cluster NAME --image ID "
-        "--zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
-        "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
+    fprintf(stderr,
+            "usage: conform rules|launches|take|late|uid|workers|prepare|remove --cluster NAME "
+            "--image ID --zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
+            "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
     return 2;
 }

@@ -301,7 +301,7 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
 {
     struct cloud *cloud = &trial->cloud;
     char name[100];
-    bool is_own = cloud_is_own(trial->options);
+    bool is_plain = cloud_is_own(trial->options) || trial->options->is_plain;
     uint64_t launch = next_launch(trial);
     struct str call = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count, trial->uid,
                                  launch);
@@ -313,7 +313,7 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
     bool fits = is_done(&made) && made.count == (size_t)count && no_twins(&made);
     for (size_t i = 0; i < made.count && fits; i++) {
         fits = is_live(&made.machines[i]) && bears_tags(trial, &made.machines[i], launch) &&
-               (is_own ||
+               (is_plain ||
                 (str_is(made.machines[i].zone, zone) && made.machines[i].market == market)) &&
                str_eq(made.machines[i].token, launch_token(trial->uid, launch, &cloud->arena));
     }
@@ -344,6 +344,19 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
     snprintf(name, sizeof(name), "%s: listed with their tags from the first sight on", what);
     rule(trial, name, fits, &list);
     return made;
+}
+
+/* A command that only looks. */
+static void try_looking(struct trial *trial, const struct told *made)
+{
+    struct provider *three = cloud_provider(&trial->cloud, trial->options);
+    struct told list = list_with(trial, three, made);
+    bool has_all = is_done(&list) && made->count > 0;
+    for (size_t i = 0; i < made->count && has_all; i++) {
+        has_all = find(&list, made->machines[i].id) != NULL;
+    }
+    rule(trial, "who never took the lease sees the machines", has_all, &list);
+    three->ops->close(three);
 }
 
 static void try_partial(struct trial *trial)
@@ -419,10 +432,11 @@ static void try_stopping(struct trial *trial, struct str id)
     struct cloud *cloud = &trial->cloud;
     rule(trial, "a machine runs", wait_state(trial, id, MACHINE_RUNNING), NULL);
     struct told told = do_change(cloud, trial->one, "stop", &id, 1);
-    if (cloud_is_own(trial->options)) {
-        rule(trial, "own machines are not stopped", told.outcome == OUTCOME_INVALID, &told);
-        without("a machine stops and starts", "own machines keep running");
-        without("zones and spot instances", "own machines have neither");
+    if (cloud_is_own(trial->options) || trial->options->is_plain) {
+        rule(trial, "machines that cannot be stopped are not", told.outcome == OUTCOME_INVALID,
+             &told);
+        without("a machine stops and starts", "the machines keep running");
+        without("zones and spot instances", "there are neither");
         return;
     }
     rule(trial, "it stops", is_done(&told) && wait_state(trial, id, MACHINE_STOPPED), &told);
@@ -438,7 +452,8 @@ static void try_foreign(struct trial *trial)
     if (id.len == 0) {
         return;
     }
-    size_t count = ARRAY_LEN(verbs) - cloud_is_own(trial->options);
+    bool cannot_stop = cloud_is_own(trial->options) || trial->options->is_plain;
+    size_t count = ARRAY_LEN(verbs) - cannot_stop;
     for (size_t i = 0; i < count; i++) {
         struct told told = do_change(&trial->cloud, trial->one, verbs[i], &id, 1);
         snprintf(name, sizeof(name), "%s does not touch a machine of somebody else", verbs[i]);
@@ -495,6 +510,7 @@ int run_rules(const struct options *options)
     try_prepare(&trial);
     try_head(&trial);
     struct told plain = try_launch(&trial, MARKET_ON_DEMAND, options->zones[0], SMALL, "on demand");
+    try_looking(&trial, &plain);
     (void)try_launch(&trial, MARKET_SPOT, options->zones[1], SMALL, "spot");
     (void)try_launch(&trial, MARKET_ON_DEMAND, options->zones[1], LARGE, "many");
     try_partial(&trial);

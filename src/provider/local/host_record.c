@@ -157,7 +157,7 @@ enum outcome host_record_renew(json_t *record, uint64_t epoch, int64_t lease_ms,
 {
     json_t *lease = lease_of(record);
     if (!lease) {
-        err_set(err, ERR_NOT_FOUND, "the cluster's record on the head was deleted");
+        err_set(err, ERR_NOT_FOUND, "the cluster's record was deleted");
         return OUTCOME_MISMATCH;
     }
     if ((uint64_t)host_record_number(lease, "epoch") != epoch) {
