@@ -12,8 +12,8 @@
 #include "config/config.h"
 #include "provider/provider.h"
 
-/* Is this provider type supported? */
-bool cloud_provider_knows(struct str type);
+/* False, with the reason: the provider of this file cannot be used. */
+bool cloud_provider_supports(const struct config *config, struct err *err) MUST_USE;
 
 /*
  * `profile` comes from the command line; empty if not given. The provider points into `arena` and

@@ -79,9 +79,7 @@ static int target_read_file(struct target *target, enum input_depth depth)
         err_set(&err, ERR_CONFIG, "%s is not valid; nothing was changed", target->file);
         return output_error(&target->cli, &err);
     }
-    if (!cloud_provider_knows(input->config->provider_type)) {
-        err_set(&err, ERR_CONFIG, "provider %.*s is not supported yet; use aws or local",
-                STR_ARG(str_sub(input->config->provider_type, 0, 100)));
+    if (!cloud_provider_supports(input->config, &err)) {
         return output_error(&target->cli, &err);
     }
     target->config = input->config;

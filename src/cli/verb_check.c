@@ -50,6 +50,9 @@ static const char *const not_checked[] = {
     "setup commands", "whether ssh can reach the instances",
 };
 
+static const char *const not_checked_plugin[] = {"free capacity", "node_config", "setup commands",
+                                                 "whether ssh can reach the instances"};
+
 static const char *const not_checked_own[] = {
     "setup commands",
     "whether Ray's ports are open between the machines",
@@ -79,6 +82,9 @@ struct unchecked {
 
 static struct unchecked unchecked_of(const struct config *config)
 {
+    if (config && config_plugin(config)) {
+        return (struct unchecked){not_checked_plugin, ARRAY_LEN(not_checked_plugin)};
+    }
     return config && config_is_local(config)
                ? (struct unchecked){not_checked_own, ARRAY_LEN(not_checked_own)}
                : (struct unchecked){not_checked, ARRAY_LEN(not_checked)};
@@ -318,10 +324,9 @@ static int end_early(struct verb_check_state *check)
         diag_print_summary(&check->out, &check->input.diags);
         buf_add_c(&check->out, ". The cloud was not queried.\n");
     } else {
-        buf_addf(&check->out,
-                 "The file is valid. Checks with provider %.*s are not supported yet, only with "
-                 "aws and local.\n",
-                 STR_ARG(str_sub(config->provider_type, 0, 100)));
+        struct err why = {0};
+        bool is_known = cloud_provider_supports(config, &why);
+        buf_addf(&check->out, "The file is valid%s%s.\n", is_known ? "" : ", but ", why.text);
     }
     int status = output_write(check->cli, check->cli->out, &check->out);
     return status ? status : !config;
@@ -354,8 +359,7 @@ static int verb_check_run(const struct cli *cli, const void *fields)
     buf_init(&check.out, OUTPUT_BYTES_MAX);
     print_diags(&check);
     const struct config *config = check.input.config;
-    bool can_ask = config && config->node_type_count > 0 &&
-                   cloud_provider_knows(config->provider_type);
+    bool can_ask = config && config->node_type_count > 0 && cloud_provider_supports(config, &err);
     int status = can_ask ? ask_cloud(&check) : end_early(&check);
     buf_clear(&check.out);
     return status;
@@ -379,6 +383,8 @@ const struct verb verb_check = {
         "on this machine.\n\n"
         "For own machines (provider type local) it connects to each of them by ssh: whether it "
         "answers, its architecture, and whether another cluster uses it.\n\n"
+        "For a plug-in (provider type external) it starts the plug-in, lists its instances, and "
+        "says which guarantees are weaker because of what the plug-in cannot do.\n\n"
         "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
         "in the file, or from the same places as in other AWS tools. If AWS_ENDPOINT_URL is set, "
         "it is used, and a note on standard error says so.",

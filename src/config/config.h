@@ -90,6 +90,16 @@ static inline bool config_is_local(const struct config *config)
     return str_is(config->provider_type, "local");
 }
 
+/* The words of provider.command, a list of strings; NULL if the provider is not a plug-in. Ray's
+ * provider.module has precedence: its class may have a key of that name. */
+static inline const struct value *config_plugin(const struct config *config)
+{
+    const struct value *command = value_get_c(config->provider, "command");
+    bool is_plugin = str_is(config->provider_type, "external") &&
+                     !value_get_c(config->provider, "module") && value_is(command, VALUE_LIST);
+    return is_plugin ? command : NULL;
+}
+
 /*
  * Reads the file in `source` and fills in defaults. Findings go to `diags`; if they include an
  * error, Ray would reject the file, and the result is NULL.

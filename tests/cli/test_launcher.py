@@ -1,5 +1,6 @@
 """Verbs of clusters as far as they go without a cloud: what is refused, asked and said before."""
 
+import json
 import os
 import time
 
@@ -122,6 +123,53 @@ def test_other_clouds_are_not_launched_yet(shoal, repository):
     path = os.path.join(repository, "examples", "clusters", "gcp-minimal.yaml")
     done = shoal("up", "-y", path)
     assert done.returncode == 1 and "not supported yet" in done.stderr
+
+
+EXTERNAL = '''cluster_name: demo
+max_workers: 1
+provider: {type: external, %s}
+setup_commands: []
+head_setup_commands: []
+worker_setup_commands: []
+cluster_synced_files: []
+head_node_type: head
+available_node_types: {head: {node_config: {}, resources: {CPU: 1}}}
+'''
+
+
+def test_rays_provider_classes_are_not_supported_yet(shoal, write):
+    path = write("x.yaml", EXTERNAL % "module: a.B")
+    assert shoal("validate", "x.yaml").returncode == 0
+    for words in (("up", "-y"), ("down", "-y")):
+        done = shoal(*words, "x.yaml")
+        assert done.returncode == 1, path
+        assert "Ray's Python provider classes are not supported yet" in done.stderr
+
+
+def test_a_plugin_is_checked(shoal, write, repository, tmp_path):
+    """`check` names the guarantees that are weaker, and creates nothing."""
+    program = os.path.join(repository, "examples", "plug-ins", "file_cloud.py")
+    state = tmp_path / "state.json"
+    more = f"command: [{program}], state: {state}, can: [%s]"
+    write("x.yaml", EXTERNAL % (more % "tokens, atomic_swap, tags"))
+    done = shoal("check", "x.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "file cloud: replies and lists 0 instances" in done.stdout
+    assert "warning" not in done.stdout
+    write("x.yaml", EXTERNAL % (more % ""))
+    done = shoal("check", "x.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for weaker in ("no idempotency tokens", "no atomic compare-and-swap", "have no tags"):
+        assert weaker in done.stdout
+    stored = json.loads(state.read_text(encoding="utf-8"))
+    assert stored["machines"] == [] and not any(stored["records"].values())
+
+
+def test_a_plugin_that_does_not_start(shoal, write):
+    write("x.yaml", EXTERNAL % "command: [/bin/sh, -c, 'echo no token >&2; exit 3']")
+    done = shoal("check", "x.yaml")
+    assert done.returncode == 1
+    assert "exited with status 3. Its last output: no token" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("option", [

@@ -50,11 +50,30 @@ static void keys_of_the_file_replace_all_others(void **state)
                   "AWS_ENDPOINT_URL=http://new");
 }
 
-static void only_aws_is_known(void **state)
+static void check_supported(const char *provider, const char *refusal)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct err err = {0};
+    const struct value *tree = fixture_read_c(f, provider);
+    const struct config config = {.provider = tree,
+                                  .provider_type = value_text(value_get_c(tree, "type"))};
+    assert_int_equal(cloud_provider_supports(&config, &err), *refusal == '\0');
+    assert_non_null(strstr(err.text, refusal));
+}
+
+static void supported_providers(void **state)
 {
     (void)state;
-    assert_true(cloud_provider_knows(STR("aws")));
-    assert_false(cloud_provider_knows(STR("gcp")));
+    check_supported("{type: aws}", "");
+    check_supported("{type: local}", "");
+    check_supported("{type: external, command: [./a]}", "");
+    check_supported("{type: gcp}", "provider gcp is not supported yet");
+    check_supported("{type: aws, command: [./a]}", "");
+    check_supported("{type: gcp, command: [./a]}", "provider gcp is not supported yet");
+    check_supported("{type: external, module: a.B}",
+                    "Ray's Python provider classes are not supported yet");
+    check_supported("{type: external, module: a.B, command: [./a]}",
+                    "Ray's Python provider classes are not supported yet");
 }
 
 int main(void)
@@ -62,7 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_strongest_profile_counts),
         cmocka_unit_test(keys_of_the_file_replace_all_others),
-        cmocka_unit_test(only_aws_is_known),
+        cmocka_unit_test(supported_providers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

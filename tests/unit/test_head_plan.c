@@ -3,6 +3,7 @@
 
 #include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
+#include "app/plugin_command.h"
 #include "fixture.h"
 #include "io/file.h"
 #include "scratch.h"
@@ -24,17 +25,19 @@ struct scene {
     struct err err;
 };
 
+static const char *provider = "type: aws, region: us-west-2";
+
 static const struct config *read_config(struct scene *scene, bool names_key)
 {
     struct arena *arena = &scene->f->arena;
     struct str key = arena_printf(arena, ", ssh_private_key: %s/users.pem", scene->base);
     struct str yaml = arena_printf(
         arena,
-        "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
+        "cluster_name: demo\nprovider: {%s}\n"
         "auth: {ssh_user: ubuntu%.*s}\nmax_workers: 1\nhead_node_type: head\n"
         "available_node_types:\n"
         "  head: {node_config: {InstanceType: m5.large, KeyName: mine}, resources: {CPU: 2}}\n",
-        STR_ARG(names_key ? key : STR("")));
+        provider, STR_ARG(names_key ? key : STR("")));
     const struct value *tree = fixture_prepare(scene->f, yaml.ptr);
     assert_non_null(tree);
     return config_type(arena, tree);
@@ -131,11 +134,70 @@ static void the_users_key_stays_here(void **state)
     tear_down(&scene);
 }
 
+static void write_plugin(const char *folder, const char *text)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct err err;
+    assert_true(
+        file_write(arena_printf(&arena, "%s/cloud.py", folder).ptr, str_from(text), 0600, &err));
+}
+
+/* The files of the user among the words of the command, and the words on both machines. */
+static void the_head_is_sent_the_plugin(void **state)
+{
+    char home[] = "/tmp/shoal-home-XXXXXX";
+    struct str wanted[3] = {{0}};
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    (void)state;
+    assert_non_null(mkdtemp(home));
+    assert_int_equal(setenv("HOME", home, 1), 0);
+    provider = "type: external, command: [python3, /usr/bin/x, ~/cloud.py, -v, ~/cloud.py]";
+    for (int i = 0; i < 3; i++) {
+        struct scene scene;
+        write_plugin(home, i == 2 ? "two" : "one");
+        set_up(&scene, false);
+        const struct node_file *file = file_named(&scene, "~/.shoal/cluster/plug-in/2-cloud.py");
+        assert_str(file->bytes, i == 2 ? "two" : "one");
+        assert_int_equal(file->mode, 0700);
+        (void)file_named(&scene, "~/.shoal/cluster/plug-in/4-cloud.py");
+        const char *const *here = plugin_command_argv(scene.launch.config, false, &arena);
+        const char *const *there = plugin_command_argv(scene.launch.config, true, &arena);
+        assert_string_equal(here[0], "python3");
+        assert_string_equal(there[1], "/usr/bin/x");
+        assert_string_equal(here[2], arena_printf(&arena, "%s/cloud.py", home).ptr);
+        assert_string_equal(there[4],
+                            arena_printf(&arena, "%s/.shoal/cluster/plug-in/4-cloud.py", home).ptr);
+        assert_string_equal(there[3], "-v");
+        assert_null(here[5]);
+        wanted[i] = arena_str(&arena, scene.plan.wanted);
+        tear_down(&scene);
+    }
+    /* A changed plug-in is a change of the head. */
+    assert_true(str_eq(wanted[0], wanted[1]));
+    assert_false(str_eq(wanted[0], wanted[2]));
+    assert_int_equal(scratch_remove(home), 0);
+}
+
+static void a_plugin_that_cannot_be_read(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct value *tree = fixture_read_c(f, "{type: external, command: [./no/such]}");
+    const struct config config = {.provider = tree, .provider_type = STR("external")};
+    struct node_file *files;
+    size_t count;
+    struct err err;
+    (void)state;
+    assert_false(plugin_command_files(&config, &f->arena, &files, &count, &err));
+    assert_like(str_from(err.text), "provider.command*./no/such*");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_is_sent_the_clusters_own_key),
         cmocka_unit_test(the_users_key_stays_here),
+        cmocka_unit_test(the_head_is_sent_the_plugin),
+        cmocka_unit_test(a_plugin_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,6 +185,31 @@ static void external_is_told_everything_it_lacks(void **state)
     assert_str(fixture_json_at(f, tree, "provider.own_key"), "1");
 }
 
+#define PLUGIN(command)                                                                   \
+    "cluster_name: x\nprovider: {type: external, command: " command "}\nmax_workers: 1\n" \
+    "head_node_type: h\navailable_node_types: {h: {" TYPE "}}\n"
+
+/* Ray knows no plug-ins: what the file leaves out is as for own machines. */
+static void plugins_have_defaults(void **state)
+{
+    static const struct row rows[] = {
+        {PLUGIN("[./a, b]"), ""},
+        {PLUGIN("[]"), "2:37 error wrong-type: provider.command must be a list of strings*"},
+        {PLUGIN("./a"), "2:37 error wrong-type: provider.command must be a list of strings*"},
+        {PLUGIN("[./a, 5]"), "2:37 error wrong-type: provider.command must be a list of strings*"},
+        {PLUGIN("['']"), "2:37 error wrong-type: provider.command must be a list of strings*"},
+        {"cluster_name: x\nprovider: {type: external, command: [a]}\nmax_workers: 1\n"
+         "head_node: {}\n",
+         "*\"available_node_types\" is missing*"},
+    };
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+    const struct value *tree = fixture_prepare(f, PLUGIN("[./a]"));
+    assert_str(fixture_json_at(f, tree, "provider.command"), "[\"./a\"]");
+    assert_like(fixture_json_at(f, tree, "head_start_ray_commands"), "*ray start --head*");
+}
+
 static void docker_needs_an_image_and_a_name(void **state)
 {
     static const struct row rows[] = {
@@ -230,6 +255,7 @@ int main(void)
         cmocka_unit_test(provider_mistakes_do_not_hide_others),
         cmocka_unit_test(files_that_are_no_map_are_refused),
         cmocka_unit_test(external_is_told_everything_it_lacks),
+        cmocka_unit_test(plugins_have_defaults),
         cmocka_unit_test(docker_needs_an_image_and_a_name),
         cmocka_unit_test(node_types_must_fit_together),
     };

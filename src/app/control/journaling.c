@@ -228,7 +228,8 @@ bool journaling_accepts_uid(struct journaling *journaling, struct str uid)
     (void)err_set(&answer.err, ERR_EXISTS,
                   "the lease object belongs to another cluster with this name (shoal-cluster-uid "
                   "%.*s), but this machine has just launched instances for the previous cluster "
-                  "(%.*s), and EC2 may not list them yet; run the command again in a few minutes",
+                  "(%.*s), and the cloud may not list them yet; run the command again in a few "
+                  "minutes",
                   STR_ARG(uid), STR_ARG(known));
     notify_warning(journaling->notifier, &answer, "%s", answer.err.text);
     return false;

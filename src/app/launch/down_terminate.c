@@ -171,8 +171,8 @@ static void wait_for_proof(struct down *down, int64_t at)
         down->is_waiting_told = true;
         launch_note(
             &down->launch,
-            "EC2 lists no more instances, but an instance that was launched a moment ago may be "
-            "listed late; the last check is at %.*s UTC",
+            "the cloud lists no more instances, but an instance that was launched a moment ago may "
+            "be listed late; the last check is at %.*s UTC",
             STR_ARG(str_sub(buf_str(&text), CLOCK_FROM, CLOCK_TO)));
     }
     down_terminate_inspect_later(

@@ -5,6 +5,7 @@
 #include "app/launch/bootstrap.h"
 #include "app/local_host.h"
 #include "app/paths.h"
+#include "app/plugin_command.h"
 #include "app/setup/start_command.h"
 #include "base/encode.h"
 #include "config/hash.h"
@@ -145,14 +146,36 @@ static const struct node_file *files_of(const struct cluster_session *launch,
         {STR(BOOTSTRAP_CONFIG), config_json, 0600},
         {STR(BOOTSTRAP_KEY), key, 0600},
     };
-    size_t most = ARRAY_LEN(files) + own_workers(launch);
+    struct node_file *plugin;
+    size_t plugin_count;
+    if (!plugin_command_files(launch->config, launch->arena, &plugin, &plugin_count, err)) {
+        return NULL;
+    }
+    size_t most = ARRAY_LEN(files) + plugin_count + own_workers(launch);
     struct node_file *kept = ARENA_ARRAY(launch->arena, most, struct node_file);
     memcpy(kept, files, sizeof(files));
     *ret_count = ARRAY_LEN(files);
+    for (size_t i = 0; i < plugin_count; i++) {
+        kept[(*ret_count)++] = plugin[i];
+    }
     return add_host_keys(launch, kept, ret_count, err) ? kept : NULL;
 }
 
 /* ---- the desired state ---- */
+
+/* Changes if a file of the plug-in does. */
+static bool hash_plugin(const struct cluster_session *launch, uint64_t *hash, struct err *err)
+{
+    struct node_file *files;
+    size_t count;
+    if (!plugin_command_files(launch->config, launch->arena, &files, &count, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        *hash = str_hash_from(*hash, files[i].bytes);
+    }
+    return true;
+}
 
 static bool work_out(const struct cluster_session *launch, struct head_wanted *wanted,
                      struct err *err)
@@ -170,9 +193,12 @@ static bool work_out(const struct cluster_session *launch, struct head_wanted *w
                       &wanted->contents_hash, err)) {
         return false;
     }
+    uint64_t hash = str_hash(wanted->service_config);
+    if (!hash_plugin(launch, &hash, err)) {
+        return false;
+    }
     wanted->text = arena_printf(launch->arena, "%.*s %016llx %s", STR_ARG(wanted->runtime_hash),
-                                (unsigned long long)str_hash(wanted->service_config),
-                                SHOAL_VERSION);
+                                (unsigned long long)hash, SHOAL_VERSION);
     return true;
 }
 

@@ -365,8 +365,8 @@ static void on_head_waits(void *context)
 {
     const struct up *up = context;
     launch_note(&up->launch,
-                "another process worked on this cluster; waiting up to 3 minutes for EC2 to list "
-                "the instances that process launched");
+                "another process worked on this cluster; waiting up to 3 minutes for the cloud to "
+                "list the instances that process launched");
 }
 
 void up_launch_head(struct up *up)

@@ -119,11 +119,39 @@ static void require_key(const struct prepare *prepare, const struct value *confi
     }
 }
 
+/* A plug-in of Shoal. With `module` it is a class of Ray, and `command` may be a key of it. */
+static const struct value *plugin_command(const struct value *config)
+{
+    const struct value *provider = value_get_c(config, "provider");
+    bool is_plugin = str_is(value_text(value_get_c(provider, "type")), "external") &&
+                     !value_get_c(provider, "module");
+    return is_plugin ? value_get_c(provider, "command") : NULL;
+}
+
+static void check_command(const struct prepare *prepare, const struct value *command)
+{
+    bool ok = command->kind == VALUE_LIST && command->list.count > 0;
+    for (size_t i = 0; ok && i < command->list.count; i++) {
+        ok = value_text(command->list.items[i]).len > 0;
+    }
+    if (!ok) {
+        struct diag *diag = diag_error(prepare->diags, "wrong-type", command->place,
+                                       "provider.command must be a list of strings: the program "
+                                       "and its arguments");
+        diag_hint(prepare->diags, diag, "for example: command: [./my_cloud.py]");
+    }
+}
+
 /* Ray loads `package.Class` and fails on a name without a dot. */
 static void require_module(const struct prepare *prepare, const struct value *config)
 {
     const struct value *provider = value_get_c(config, "provider");
     const struct value *module = value_get_c(provider, "module");
+    const struct value *command = plugin_command(config);
+    if (command) {
+        check_command(prepare, command);
+        return;
+    }
     if (!str_is(value_text(value_get_c(provider, "type")), "external") ||
         (module && module->kind != VALUE_STRING)) {
         return;
@@ -132,8 +160,10 @@ static void require_module(const struct prepare *prepare, const struct value *co
         struct diag *diag = diag_error(
             prepare->diags, "missing-key", module ? module->place : prepare->place,
             module ? "provider.module must be PACKAGE.CLASS"
-                   : "provider.module is required for provider external");
-        diag_hint(prepare->diags, diag, "for example: module: my_package.MyProvider");
+                   : "provider.command or provider.module is required for provider external");
+        diag_hint(prepare->diags, diag,
+                  module ? "for example: module: my_package.MyProvider"
+                         : "for example: command: [./my_cloud.py]");
     }
 }
 
@@ -337,7 +367,7 @@ static void require_types(const struct prepare *prepare, struct value *config)
 {
     bool has_shells = str_is(prepare->provider_type, "external") ||
                       str_is(prepare->provider_type, "vsphere");
-    if (has_shells && !prepare->wrote_types && !prepare->wrote_legacy) {
+    if (has_shells && !prepare->wrote_types && (!prepare->wrote_legacy || plugin_command(config))) {
         value_map_remove(config, "available_node_types");
         require_key(prepare, config, "available_node_types",
                     "{head: {node_config: {}, resources: {CPU: 4}}}");
@@ -346,7 +376,10 @@ static void require_types(const struct prepare *prepare, struct value *config)
 
 static struct value *fill_out(const struct prepare *prepare, const struct value *root)
 {
-    struct value *config = provider_defaults(prepare->arena, prepare->provider_type);
+    bool is_plugin = plugin_command(root) !=
+                     NULL; /* Ray knows none, so own machines are the model */
+    struct value *config = provider_defaults(prepare->arena,
+                                             is_plugin ? STR("local") : prepare->provider_type);
     if (!config) {
         panic("no defaults for provider %.*s", STR_ARG(prepare->provider_type));
     }
@@ -356,7 +389,7 @@ static struct value *fill_out(const struct prepare *prepare, const struct value 
         struct value *auth = value_new(prepare->arena, VALUE_MAP, (struct place){0});
         value_map_set_c(prepare->arena, config, "auth", auth);
     }
-    if (prepare->wrote_legacy && !prepare->wrote_types) {
+    if (prepare->wrote_legacy && !prepare->wrote_types && !is_plugin) {
         legacy_convert_nodes(prepare->arena, config, default_head, prepare->diags);
     }
     require_types(prepare, config);
