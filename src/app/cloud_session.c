@@ -144,7 +144,7 @@ struct aws_client_setup cloud_session_aws(const struct cloud_session *session)
 
 void cloud_session_overrides(aws_environ env, const struct redact *redact, struct buf *out)
 {
-    const char *ignored = aws_variable(env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    const char *ignored = variable_get(env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
     if (ignored && strcmp(ignored, "true") == 0) {
         return;
     }

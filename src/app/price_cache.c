@@ -4,7 +4,7 @@
 #include "config/document/json_write.h"
 #include "io/clock.h"
 #include "io/file.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <jansson.h>
 

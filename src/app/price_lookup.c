@@ -5,7 +5,7 @@
 #include "config/catalog/catalog.h"
 #include "io/xalloc.h"
 #include "provider/aws/account/price_ask.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <math.h>
 
@@ -58,8 +58,8 @@ struct price_known price_built_in(const struct price_query *query)
 
 struct str price_cache_folder(aws_environ env, struct arena *arena)
 {
-    const char *cache = aws_variable(env, "XDG_CACHE_HOME");
-    const char *home = aws_variable(env, "HOME");
+    const char *cache = variable_get(env, "XDG_CACHE_HOME");
+    const char *home = variable_get(env, "HOME");
     if (cache && cache[0] == '/') {
         return arena_printf(arena, "%s/shoal", cache);
     }

@@ -17,7 +17,7 @@
 #include "io/file.h"
 #include "io/json_line.h"
 #include "io/lock.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "provider/aws/wire/aws_error.h"
-#include "provider/aws/wire/aws_time.h"
 #include "provider/aws/wire/credential_json.h"
+#include "provider/aws_time.h"
 
 typedef bool read_fn(struct str json, struct arena *arena, struct aws_credentials *ret_credentials,
                      struct err *err);

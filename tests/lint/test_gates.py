@@ -272,6 +272,17 @@ class Folders(Planting):
         self.assertEqual(len(found), 3, found)
         self.assertIn("src/core/b includes src/core/c includes src/core/a", found[0])
 
+    def test_a_cloud_that_needs_another(self):
+        self.plant("src/provider/aws/planted.h", HEADER_HEAD)
+        self.plant("src/provider/gcp/planted.h",
+                   HEADER_HEAD + '#include "provider/aws/planted.h"\n')
+        self.expect(self.source_gates(), "folders", "src/provider/gcp/planted.h", "another cloud")
+
+    def test_what_clouds_share_needs_no_cloud(self):
+        self.plant("src/provider/aws/planted.h", HEADER_HEAD)
+        self.plant("src/provider/planted.h", HEADER_HEAD + '#include "provider/aws/planted.h"\n')
+        self.expect(self.source_gates(), "folders", "src/provider/planted.h", "another cloud")
+
     def test_an_exception_that_is_not_needed(self):
         self.plant("src/provider/aws/aws_internal.h", HEADER_HEAD)
         found = folders.check(self.copy)

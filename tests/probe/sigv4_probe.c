@@ -1,6 +1,6 @@
 /* sigv4_probe.c: signs each record, a request in JSON, and prints the headers or the query that
  * make it signed; compared with botocore's signers. */
-#include "provider/aws/wire/sigv4.h"
+#include "provider/sigv4.h"
 
 #include "base/encode.h"
 #include "json_record.h"

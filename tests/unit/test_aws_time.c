@@ -1,6 +1,6 @@
 /* test_aws_time.c: times are formatted and parsed, at the ends of months, centuries and the
  * calendar. */
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  * AWS and the machine. */
 #include "aws_scene.h"
 #include "io/file.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

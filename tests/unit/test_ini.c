@@ -1,7 +1,7 @@
 /* test_ini.c: how a configuration file is read, and at which line it is refused. */
 #include "provider/aws/config/ini.h"
 
-#include "provider/aws/config/shell_split.h"
+#include "provider/shell_split.h"
 #include "unit.h"
 
 static struct str value_of(struct arena *arena, const char *text, const char *section,

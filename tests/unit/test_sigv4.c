@@ -1,6 +1,6 @@
 /* test_sigv4.c: AWS's published example of version 4, and what a result must not contain. The
  * comparison with botocore covers the rest. */
-#include "provider/aws/wire/sigv4.h"
+#include "provider/sigv4.h"
 
 #include "unit.h"
 

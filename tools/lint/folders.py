@@ -1,8 +1,10 @@
-"""Gate: no circles between the folders of a layer, and internal headers stay internal.
+"""Gate: no circles between the folders of a layer, none between clouds, internal headers stay
+internal.
 
 usage: folders.py ROOT
 
-A folder that includes another one, directly or through others, is not included by it. An internal
+A folder that includes another one, directly or through others, is not included by it. The folders
+of two clouds do not include each other: what both need is in src/provider itself. An internal
 header (`*_internal.h`) is shared by the files of one module: at most four include it. Its
 exceptions below may only shrink; an exception that is no longer needed is a problem too.
 """
@@ -14,7 +16,8 @@ import sys
 import gate
 import tree
 
-LAYERS = ("src/app", "src/core", "src/provider/aws")
+LAYERS = ("src/app", "src/core", "src/provider/aws", "src/provider/gcp")
+CLOUD = re.compile(r"src/provider/(\w+)/")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
 INCLUDERS_MAX = 4
 
@@ -31,7 +34,7 @@ SHARED = {
 def check(root):
     names = tree.sources(root)
     includes = [include for name in names for include in _includes(root, name)]
-    return _circles(includes) + _internal(includes, set(names))
+    return _circles(includes) + _clouds(includes) + _internal(includes, set(names))
 
 
 def _includes(root, name):
@@ -73,6 +76,18 @@ def _way(graph, start, goal):
                 seen.add(folder)
                 ways.append(way + [folder])
     return None
+
+
+def _clouds(includes):
+    problems = []
+    for name, line, header in includes:
+        used = CLOUD.match(header)
+        user = CLOUD.match(name) or (used and name.startswith("src/provider/") and used)
+        if user and used and (user is used or user.group(1) != used.group(1)):
+            problems.append(gate.problem(
+                name, line, f"includes \"{header[4:]}\" of another cloud; move what both need to "
+                "src/provider"))
+    return problems
 
 
 def _internal(includes, names):

@@ -2,7 +2,7 @@
 #include "app/node/notice.h"
 
 #include "io/json_line.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/json_line.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "provider/aws/account/account_read.h"
 
 #include "provider/aws/cluster/aws_names.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <stdlib.h>
 

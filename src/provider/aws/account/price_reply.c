@@ -2,7 +2,7 @@
 #include "provider/aws/account/price_reply.h"
 
 #include "base/table.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
 #include "base/require.h"
 #include "io/failpoint.h"
 #include "provider/aws/client/aws_client_internal.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <string.h>
 
@@ -573,7 +573,7 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
     call->request.body_max = request->body_max > 0 ? request->body_max : REPLY_BYTES_MAX;
     call->ends_ms = loop_now_ms(client->setup.loop) + call->request.deadline_ms;
     call->timer = loop_timer_new(client->setup.loop, aws_call_on_timer, call);
-    call->wait = (struct credentials_wait){.ready = on_credentials, .context = call};
+    call->wait = (struct waiter){.ready = on_credentials, .context = call};
     call->start = (struct loop_task){.run = aws_call_do_start, .context = call};
     buf_init(&call->refusal, REFUSAL_BYTES_MAX);
     call->next = client->calls;

@@ -2,8 +2,8 @@
 #include "provider/aws/client/aws_client_internal.h"
 #include "provider/aws/wire/aws_json.h"
 #include "provider/aws/wire/query.h"
-#include "provider/aws/wire/sigv4.h"
 #include "provider/aws/wire/xml_reply.h"
+#include "provider/sigv4.h"
 
 #include <jansson.h>
 #include <string.h>

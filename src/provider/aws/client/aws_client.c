@@ -38,7 +38,7 @@ static size_t aws_client_add_variable(struct buf *out, aws_environ env, struct s
     }
     memcpy(name, rest.ptr + from, to - from);
     name[to - from] = '\0';
-    const char *value = aws_variable(env, name);
+    const char *value = variable_get(env, name);
     buf_add(out, value ? str_from(value) : str_sub(rest, 0, end));
     return end;
 }
@@ -56,7 +56,7 @@ struct str aws_client_expand(aws_environ env, struct str path, struct arena *are
         }
     }
     struct str expanded = buf_str(&out);
-    const char *home = aws_variable(env, "HOME");
+    const char *home = variable_get(env, "HOME");
     if (home && *home && (str_is(expanded, "~") || str_starts(expanded, "~/"))) {
         return arena_printf(arena, "%s%.*s", home, STR_ARG(str_sub(expanded, 1, expanded.len)));
     }
@@ -98,7 +98,7 @@ bool aws_client_load_profiles(const struct aws_client_setup *setup, struct arena
 static const char *find_certificates(struct aws_client *client)
 {
     const struct aws_profiles *profiles = &client->profiles;
-    const char *set = aws_variable(profiles->environ, "AWS_CA_BUNDLE");
+    const char *set = variable_get(profiles->environ, "AWS_CA_BUNDLE");
     const struct ini_option *option = aws_profile_option(
         profiles, aws_profile_find(profiles, profiles->active), "ca_bundle");
     struct str path = set && *set                 ? str_from(set)
@@ -205,7 +205,7 @@ static void learn_secrets(const struct aws_client *client)
     static const char *const names[] = {"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
                                         "AWS_SECURITY_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN"};
     for (size_t i = 0; i < ARRAY_LEN(names) && client->setup.redact; i++) {
-        redact_add(client->setup.redact, str_from(aws_variable(client->setup.environ, names[i])));
+        redact_add(client->setup.redact, str_from(variable_get(client->setup.environ, names[i])));
     }
 }
 

@@ -103,7 +103,7 @@ struct aws_call {
     struct loop_task start;
     struct loop_timer *timer; /* deadline while waiting, or end of a pause */
     int64_t ends_ms;          /* monotonic */
-    struct credentials_wait wait;
+    struct waiter wait;
     struct http_call *http;
     int64_t sent_ms;     /* last try, on the loop's clock */
     int64_t signed_ms;   /* signing time, ms since 1970 */

@@ -2,7 +2,7 @@
 #include "provider/aws/client/credentials.h"
 
 #include "provider/aws/client/aws_client_internal.h"
-#include "provider/aws/client/secret_registry.h"
+#include "provider/secret_registry.h"
 
 enum {
     ADVISORY_S = 15 * 60,
@@ -20,7 +20,7 @@ struct credentials {
     int64_t fetched_at;
     int64_t again_ms; /* monotonic ms: no background refresh before */
     struct credentials_fetch *fetch;
-    struct credentials_wait *waiting, *serving;
+    struct wait_list waiting;
     struct secret_registry book, old_book; /* secrets of these keys and of the previous ones */
     struct arena words;                    /* memory of the fields below */
     struct str source, report;
@@ -52,42 +52,6 @@ void credentials_free(struct credentials *credentials)
     arena_clear(&credentials->arena);
     arena_clear(&credentials->words);
     free(credentials);
-}
-
-/* ---- waiting calls ---- */
-
-static void serve(struct credentials *credentials, const struct err *err)
-{
-    credentials->serving = credentials->waiting;
-    credentials->waiting = NULL;
-    /* One at a time: a callback may remove others or add itself again. */
-    while (credentials->serving) {
-        struct credentials_wait *wait = credentials->serving;
-        credentials->serving = wait->next;
-        wait->next = NULL;
-        wait->is_waiting = false;
-        wait->ready(wait->context, err);
-    }
-}
-
-static bool take_out(struct credentials_wait **list, struct credentials_wait *wait)
-{
-    for (; *list; list = &(*list)->next) {
-        if (*list == wait) {
-            *list = wait->next;
-            return true;
-        }
-    }
-    return false;
-}
-
-void credentials_leave(struct credentials *credentials, struct credentials_wait *wait)
-{
-    if (wait->is_waiting && !take_out(&credentials->waiting, wait)) {
-        take_out(&credentials->serving, wait);
-    }
-    wait->is_waiting = false;
-    wait->next = NULL;
 }
 
 /* ---- fetching ---- */
@@ -170,20 +134,20 @@ static void credentials_on_found(void *context, const struct credentials_found *
         log_write(credentials->client->setup.log, LOG_LEVEL_DEBUG,
                   "credentials found source=\"%.*s\" key=%.*s", STR_ARG(credentials->source),
                   STR_ARG(credentials->keys.access_key));
-        serve(credentials, NULL);
+        wait_list_serve(&credentials->waiting, NULL);
         return;
     }
     bool has_old = credentials->has_keys && !credentials->is_rejected && left_s(credentials) > 0;
     if (!has_old) {
         keep_words(credentials, &found);
-        serve(credentials, &found.err);
+        wait_list_serve(&credentials->waiting, &found.err);
         return;
     }
     credentials->again_ms = loop_now_ms(credentials->client->setup.loop) + AGAIN_MS;
     log_write(credentials->client->setup.log, LOG_LEVEL_WARNING,
               "cannot refresh the credentials yet left_s=%lld error=\"%s\"",
               (long long)left_s(credentials), found.err.text);
-    serve(credentials, NULL);
+    wait_list_serve(&credentials->waiting, NULL);
 }
 
 static void start_fetch(struct credentials *credentials)
@@ -220,16 +184,15 @@ const struct aws_credentials *credentials_now(struct credentials *credentials, u
     return is_late ? NULL : &credentials->keys;
 }
 
-void credentials_await(struct credentials *credentials, struct credentials_wait *wait)
+void credentials_await(struct credentials *credentials, struct waiter *waiter)
 {
-    struct credentials_wait **end = &credentials->waiting;
-    while (*end) {
-        end = &(*end)->next;
-    }
-    wait->next = NULL;
-    wait->is_waiting = true;
-    *end = wait;
+    wait_list_add(&credentials->waiting, waiter);
     start_fetch(credentials);
+}
+
+void credentials_leave(struct credentials *credentials, struct waiter *waiter)
+{
+    wait_list_remove(&credentials->waiting, waiter);
 }
 
 void credentials_reject(struct credentials *credentials, unsigned number)

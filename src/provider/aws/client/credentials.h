@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "provider/aws/config/credential_chain.h"
 #include "provider/aws/wire/credential_json.h"
+#include "provider/wait_list.h"
 
 struct aws_client;
 struct credentials;
@@ -25,16 +26,9 @@ void credentials_free(struct credentials *credentials); /* must be stopped, with
 const struct aws_credentials *credentials_now(struct credentials *credentials,
                                               unsigned *ret_number);
 
-/* Embedded in its owner; zero all but `ready` and `context`. */
-struct credentials_wait {
-    void (*ready)(void *context, const struct err *err); /* NULL: call credentials_now() */
-    void *context;
-    struct credentials_wait *next;
-    bool is_waiting;
-};
-
-void credentials_await(struct credentials *credentials, struct credentials_wait *wait);
-void credentials_leave(struct credentials *credentials, struct credentials_wait *wait);
+/* `ready` without an error: call credentials_now(). */
+void credentials_await(struct credentials *credentials, struct waiter *waiter);
+void credentials_leave(struct credentials *credentials, struct waiter *waiter);
 
 /* AWS refused the keys with this number: stops using them. */
 void credentials_reject(struct credentials *credentials, unsigned number);

@@ -6,7 +6,7 @@
 
 #include "provider/aws/client/aws_client_internal.h"
 #include "provider/aws/client/credentials.h"
-#include "provider/aws/client/secret_registry.h"
+#include "provider/secret_registry.h"
 
 enum { FETCH_CHAIN_MAX = 40 }; /* above the limit of credential_chain.c */
 

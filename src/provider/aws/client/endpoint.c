@@ -1,7 +1,7 @@
 /* endpoint.c: partitions, special rules of services, and overrides. */
 #include "provider/aws/client/endpoint.h"
 
-#include "provider/aws/config/shell_split.h"
+#include "provider/shell_split.h"
 
 #include <string.h>
 #include <strings.h>
@@ -124,7 +124,7 @@ static const struct partition *partition_of(struct str region)
 
 static struct str variable(const struct aws_profiles *profiles, const char *name)
 {
-    return str_from(aws_variable(profiles->environ, name));
+    return str_from(variable_get(profiles->environ, name));
 }
 
 /* endpoint_url for this service in a [services NAME] section. */
@@ -160,7 +160,7 @@ static bool is_ignored(const struct aws_profiles *profiles, const struct aws_pro
 {
     const struct ini_option *option = aws_profile_option(profiles, profile,
                                                          "ignore_configured_endpoint_urls");
-    const char *set = aws_variable(profiles->environ, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    const char *set = variable_get(profiles->environ, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
     struct str value = set ? str_from(set) : option ? option->value : STR("");
     return str_is(value, "true") || str_is(value, "True") || str_is(value, "TRUE");
 }
@@ -247,7 +247,7 @@ static bool is_switched_on(const struct aws_profiles *profiles, const char *vari
                            const char *option_name)
 {
     const struct aws_profile *profile = aws_profile_find(profiles, profiles->active);
-    const char *set = aws_variable(profiles->environ, variable_name);
+    const char *set = variable_get(profiles->environ, variable_name);
     const struct ini_option *option = aws_profile_option(profiles, profile, option_name);
     struct str value = set ? str_from(set) : option ? option->value : STR("");
     return value.len == strlen("true") && strncasecmp(value.ptr, "true", value.len) == 0;

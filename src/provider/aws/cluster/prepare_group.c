@@ -148,7 +148,7 @@ static enum aws_next keep_places(struct prepare_op *prepare, const char *url, co
 
 static const char *caller_url(const struct aws_workflow *op)
 {
-    const char *url = aws_variable(op->provider->environ, "SHOAL_CALLER_URL");
+    const char *url = variable_get(op->provider->environ, "SHOAL_CALLER_URL");
     return url && *url ? url : CALLER_URL;
 }
 

@@ -5,8 +5,8 @@
 #include "base/encode.h"
 #include "base/panic.h"
 #include "base/utf8.h"
-#include "provider/aws/config/shell_split.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
+#include "provider/shell_split.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>
@@ -68,7 +68,7 @@ static struct str option_text(const struct view *view, const char *name)
 static const char *credential_chain_variable(const struct credential_chain_planner *planner,
                                              const char *name)
 {
-    return aws_variable(planner->profiles->environ, name);
+    return variable_get(planner->profiles->environ, name);
 }
 
 static struct view view_of(struct credential_chain_planner *planner, struct str name)

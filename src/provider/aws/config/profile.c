@@ -3,30 +3,19 @@
 
 #include "base/suggest.h"
 #include "base/table.h"
-#include "provider/aws/config/shell_split.h"
+#include "provider/shell_split.h"
 
 #include <string.h>
 
-const char *aws_variable(aws_environ env, const char *name)
-{
-    size_t len = strlen(name);
-    for (; env && *env; env++) {
-        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') {
-            return *env + len + 1;
-        }
-    }
-    return NULL;
-}
-
 struct str aws_config_path(aws_environ env)
 {
-    const char *path = aws_variable(env, "AWS_CONFIG_FILE");
+    const char *path = variable_get(env, "AWS_CONFIG_FILE");
     return str_from(path ? path : "~/.aws/config");
 }
 
 struct str aws_credentials_path(aws_environ env)
 {
-    const char *path = aws_variable(env, "AWS_SHARED_CREDENTIALS_FILE");
+    const char *path = variable_get(env, "AWS_SHARED_CREDENTIALS_FILE");
     return str_from(path ? path : "~/.aws/credentials");
 }
 
@@ -126,8 +115,8 @@ static bool fail_unknown(const struct aws_profiles *profiles, struct str name, s
 static bool profile_choose(const struct aws_profile_input *input, struct aws_profiles *profiles,
                            struct err *err)
 {
-    const char *old = aws_variable(input->environ, "AWS_DEFAULT_PROFILE");
-    const char *set = old ? old : aws_variable(input->environ, "AWS_PROFILE");
+    const char *old = variable_get(input->environ, "AWS_DEFAULT_PROFILE");
+    const char *set = old ? old : variable_get(input->environ, "AWS_PROFILE");
     profiles->is_named_by_user = input->named.len > 0;
     profiles->active = profiles->is_named_by_user ? input->named : str_from(set ? set : "default");
     bool is_asked_for = profiles->is_named_by_user || set;
@@ -192,7 +181,7 @@ struct str aws_region(const struct aws_profiles *profiles)
 {
     static const char *const names[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *value = aws_variable(profiles->environ, names[i]);
+        const char *value = variable_get(profiles->environ, names[i]);
         if (value && *value) {
             return str_from(value);
         }

@@ -12,15 +12,13 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "provider/aws/config/ini.h"
+#include "provider/variable.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* "NAME=value" strings, ends with NULL, like environ. */
 typedef const char *const *aws_environ;
-
-/* NULL if not set. An empty value is set. */
-const char *aws_variable(aws_environ env, const char *name);
 
 /* Not expanded: may start with "~" or contain "$NAME". Empty: no file. */
 struct str aws_config_path(aws_environ env);

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/panic.h"
 #include "base/require.h"
-#include "provider/aws/wire/aws_time.h"
 #include "provider/aws/wire/xml_scan.h"
+#include "provider/aws_time.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* credential_json.c: the five JSON formats of credentials, each as a list of fields. */
 #include "provider/aws/wire/credential_json.h"
 
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <jansson.h>
 

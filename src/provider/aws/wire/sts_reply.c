@@ -1,8 +1,8 @@
 /* sts_reply.c: reads STS replies; incomplete keys are an error. */
 #include "provider/aws/wire/sts_reply.h"
 
-#include "provider/aws/wire/aws_time.h"
 #include "provider/aws/wire/xml_tree.h"
+#include "provider/aws_time.h"
 
 enum { BYTES_MAX = 256 * 1024 };
 

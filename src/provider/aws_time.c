@@ -1,5 +1,5 @@
 /* aws_time.c: converts days to dates and back, without the C library's calendar and time zones. */
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <stdio.h>
 

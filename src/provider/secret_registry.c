@@ -1,5 +1,5 @@
 /* secret_registry.c: keeps copies, so that each secret can be dropped again. */
-#include "provider/aws/client/secret_registry.h"
+#include "provider/secret_registry.h"
 
 void secret_registry_init(struct secret_registry *book)
 {

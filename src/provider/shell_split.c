@@ -1,5 +1,5 @@
 /* shell_split.c: quotes and backslashes like Python's shlex.split(). */
-#include "provider/aws/config/shell_split.h"
+#include "provider/shell_split.h"
 
 #include "base/buf.h"
 

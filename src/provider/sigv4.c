@@ -1,12 +1,12 @@
 /* sigv4.c: the canonical request, the string to sign, the signing key and the two output forms. */
-#include "provider/aws/wire/sigv4.h"
+#include "provider/sigv4.h"
 
 #include "base/buf.h"
 #include "base/encode.h"
 #include "base/memzero.h"
 #include "base/panic.h"
 #include "io/sha256.h"
-#include "provider/aws/wire/aws_time.h"
+#include "provider/aws_time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
