@@ -36,9 +36,9 @@ from driver import client  # noqa: E402
 WORKERS = 2
 SETTLE = 45
 # What each edit may change on (the head, a worker): s = setup again, r = Ray started again,
-# n = another instance. Both tools should do no more than this.
+# n = another instance. A changed command runs, but not the unchanged ones before it.
 EDITS = {"nothing": ("", ""), "a mounted file": ("sr", "sr"), "max_workers": ("", ""),
-         "a setup command of workers": ("", "sr"), "the disk of the worker type": ("", "n")}
+         "a setup command of workers": ("", "r"), "the disk of the worker type": ("", "n")}
 
 
 def content(key, done):
