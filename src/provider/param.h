@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* auth.ssh_private_key on the head, as in Ray: the key for its workers, which belongs to no key
+ * pair. */
+#define PROVIDER_HEAD_KEY "~/ray_bootstrap_key.pem"
+
 enum param_kind { PARAM_TEXT, PARAM_NUMBER, PARAM_BOOL, PARAM_LIST, PARAM_MAP };
 
 struct param {

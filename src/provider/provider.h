@@ -28,10 +28,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* auth.ssh_private_key on the head, as in Ray: the key for its workers, which belongs to no key
- * pair. */
-#define PROVIDER_HEAD_KEY "~/ray_bootstrap_key.pem"
-
 struct provider;
 
 /* ---- setup ---- */

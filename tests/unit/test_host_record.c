@@ -1,5 +1,5 @@
 /* test_host_record.c: leases, nodes and pauses in the records of own machines. */
-#include "provider/local/host_record.h"
+#include "provider/host_record.h"
 
 #include "provider/local/host_script.h"
 #include "unit.h"

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
-#include "provider/provider.h"
+#include "provider/param.h"
 #include "remote/node_request.h"
 
 #define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* path of this program on every node */

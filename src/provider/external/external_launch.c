@@ -7,8 +7,8 @@
  */
 #include "io/json_line.h"
 #include "provider/external/external_operation.h"
+#include "provider/host_record.h"
 #include "provider/launch_token.h"
-#include "provider/local/host_record.h"
 
 enum {
     DRAFT_BYTES_MAX = 1 << 20,

@@ -1,7 +1,7 @@
 /* external_lease.c: the cluster's lease, in the record; and who else has its name. */
 #include "base/encode.h"
 #include "provider/external/external_operation.h"
-#include "provider/local/host_record.h"
+#include "provider/host_record.h"
 
 #include <sys/random.h>
 

@@ -1,7 +1,7 @@
 /* external_machines.c: lists, terminates, stops, starts and tags instances. */
 #include "io/json_line.h"
 #include "provider/external/external_operation.h"
-#include "provider/local/host_record.h"
+#include "provider/host_record.h"
 
 /* ---- listing ---- */
 

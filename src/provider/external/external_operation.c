@@ -3,7 +3,7 @@
 
 #include "io/json_line.h"
 #include "io/xalloc.h"
-#include "provider/local/host_record.h"
+#include "provider/host_record.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -14,12 +14,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "provider/host_record.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define HOST_FOLDER "/var/tmp/shoal-host"
 
 enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024, HOST_UID_CHARS = 32 };
 

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "io/loop.h"
+#include "provider/host_record.h"
 #include "provider/local/host_reach.h"
-#include "provider/local/host_record.h"
 #include "provider/local/host_script.h"
 #include "provider/local/local_provider.h"
 #include "provider/provider.h"

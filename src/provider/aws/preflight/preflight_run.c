@@ -6,7 +6,7 @@
 #include "provider/aws/client/aws_pages.h"
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/preflight/quota.h"
-#include "provider/provider.h"
+#include "provider/param.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* host_record.c: reads and changes the records of hosts. */
-#include "provider/local/host_record.h"
+#include "provider/host_record.h"
 
 #include "io/json_line.h"
-#include "provider/local/host_script.h"
 
 #include <string.h>
 

@@ -26,6 +26,9 @@
 
 #include <jansson.h>
 
+/* Where a host stores its record. */
+#define HOST_FOLDER "/var/tmp/shoal-host"
+
 enum { LEASE_GRACE_S = 10 };
 
 /* ---- who uses a host ---- */
