@@ -180,6 +180,9 @@ int command_run(struct target *target, const struct command_fields *given,
     }
     line->has_terminal = session.is_interactive;
     line->is_attended = !session.is_interactive && !is_kept;
+    if (line->is_attended) {
+        way.control = NULL; /* over a shared connection, the end of ssh is not seen there */
+    }
     session.command = remote_line_make(line, target->cli.arena);
     if (session.command.len > REMOTE_LINE_BYTES_MAX) {
         err_set(&err, ERR_USAGE, "the command is too long");
