@@ -74,8 +74,9 @@ def measure_bare(on, nodes):
     """Seconds of the same command on all of them, over plain ssh from the head."""
     head = on.head("demo")
     hosts = "\\n".join(m.private for m in nodes)
-    ssh = (f"ssh -F none -n -i .shoal/cluster/workers.key -o StrictHostKeyChecking=no -o LogLevel=ERROR "
-           f"-o UserKnownHostsFile=/dev/null -o BatchMode=yes -o KexAlgorithms={KEX} "
+    ssh = (f"ssh -F none -n -i .shoal/cluster/workers.key -o StrictHostKeyChecking=no "
+           f"-o LogLevel=ERROR -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
+           f"-o KexAlgorithms={KEX} "
            f"-o PreferredAuthentications=publickey")
     began = time.time()
     head.run("bash", "-c", f"printf '{hosts}\\n' | xargs -P {AT_ONCE} -I% {ssh} ubuntu@% "

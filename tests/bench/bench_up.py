@@ -11,8 +11,8 @@ Every tool uses the same image, the same boot and the same flags of Ray (no dash
 objects, one CPU). The tools take turns within a round and another one begins each round. Times are
 those of the GCS's own log, in seconds since the command was typed. Then `down`, from the command
 until the cloud lists no machine. --check asserts the goals; --read reports on runs of before
-(--json) and runs nothing. --docker compares the two launchers with a `docker` section: a real Docker
-daemon on every machine, its image already there, Ray in containers.
+(--json) and runs nothing. --docker compares the two launchers with a `docker` section: a real
+Docker daemon on every machine, its image already there, Ray in containers.
 
 Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """

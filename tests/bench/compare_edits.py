@@ -2,10 +2,10 @@
 
 usage: compare_edits.py [--tools shoal,ray] [--settle SECONDS]
 
-One head and two workers with real Ray on the bed. Every setup and start command leaves a mark on its
-node. After each edit: `up`, then SETTLE seconds for what a monitor does later; then the marks and the
-instances are compared with those before. Prints a table; for Shoal it asserts what the edit may
-touch. Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
+One head and two workers with real Ray on the bed. Every setup and start command leaves a mark on
+its node. After each edit: `up`, then SETTLE seconds for what a monitor does later; then the marks
+and the instances are compared with those before. Prints a table; for Shoal it asserts what the edit
+may touch. Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """
 
 import argparse

@@ -729,7 +729,7 @@ static bool was_found_unfit(struct scene *scene)
     return told(scene, "the cluster file does not fit the account: key pair \"x\" is missing");
 }
 
-/* On the head the preflight of a launch has nobody who reads its findings. */
+/* On the head no user reads the findings of the preflight. */
 static void an_error_of_the_preflight_is_reported_and_checked_again(void **state)
 {
     struct scene *scene = scene_new();
