@@ -158,7 +158,8 @@ bool target_has_terminal(void);
  * The ssh target for a program in the foreground. An ssh that opens a shared connection keeps
  * running in the background with the descriptors it inherited: a reader of our output in a pipe
  * would wait for it. So only on terminals does such a program open one; everywhere it uses one that
- * target_reach() has opened. Forwarded ports would stay open with it, so these are not shared.
+ * target_reach() has opened, except attended commands (command_run()). Forwarded ports would stay
+ * open with it, so these are not shared.
  */
 struct ssh_target target_way(const struct ssh_target *place, bool has_forwards);
 

@@ -5,7 +5,8 @@ usage: bench_exec.py [--rounds N] [--check] [--without-ray] [--program FILE]
     ssh cold         ssh without a shared connection, with public keys only
     ssh warm         ssh over a connection that is already open (ControlMaster)
     shoal exec cold  shoal has no open connection; the head's address is known
-    shoal exec warm  shoal's connection is open
+    shoal exec warm  shoal's connection is open; on a terminal, as ssh warm
+    shoal script     the same without a terminal: a connection of its own, without API calls
     up               `shoal up -y` of an unchanged file, without an open connection
     ray exec         the installed Ray, same cluster, same key, its configuration cached
 
@@ -18,6 +19,7 @@ portable one (packaging/static), which users install, starts 10 ms faster.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -25,6 +27,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import termios
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -70,14 +73,33 @@ class Bench:
             node["node_config"] = {**node["node_config"], "KeyName": "own"}
         return self.laptop.file("ray.yaml", content)
 
-    def measure(self, name, *words):
-        """Seconds of one command, and its API calls: (count, seconds of the API)."""
-        since, env = time.time(), self.laptop.env()
-        began = time.perf_counter()
-        done = subprocess.run(self.laptop.words(*words), env=env, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=120, check=False)
+    def run(self, words, has_terminal):
+        """(seconds, exit status, output)"""
+        env, began = self.laptop.env(TERM="xterm"), time.perf_counter()
+        if not has_terminal:
+            done = subprocess.run(self.laptop.words(*words), env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                                  check=False)
+            return time.perf_counter() - began, done.returncode, done.stdout
+        ours, theirs = os.openpty()
+        done = subprocess.run(self.laptop.words(*words), env=env, stdin=theirs, stdout=theirs,
+                              stderr=theirs, timeout=120, start_new_session=True, check=False,
+                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         seconds = time.perf_counter() - began
-        assert done.returncode == 0, f"{name}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        os.close(theirs)
+        os.set_blocking(ours, False)
+        try:
+            said = os.read(ours, 65536)
+        except OSError:  # nothing was said
+            said = b""
+        os.close(ours)
+        return seconds, done.returncode, said
+
+    def measure(self, name, *words, has_terminal=False):
+        """Seconds of one command, and its API calls: (count, seconds of the API)."""
+        since = time.time()
+        seconds, status, said = self.run(words, has_terminal)
+        assert status == 0, f"{name}: {status}\n{said.decode(errors='replace')}"
         rows = [row for row in self.on.calls(since) if row["who"] == "laptop"]
         self.times.setdefault(name, []).append(seconds)
         self.calls.setdefault(name, []).append((len(rows), sum(row["ms"] for row in rows) / 1000))
@@ -97,7 +119,8 @@ class Bench:
         self.disconnect()
         self.measure("ssh cold", *self.ssh, self.target, self.line)
         self.measure("shoal exec cold", shoal, "exec", self.file, "true")
-        self.measure("shoal exec warm", shoal, "exec", self.file, "true")
+        self.measure("shoal exec warm", shoal, "exec", self.file, "true", has_terminal=True)
+        self.measure("shoal script", shoal, "exec", self.file, "true")
         self.disconnect()
         self.measure("up", shoal, "up", "-y", self.file)
         self.disconnect()
@@ -105,7 +128,7 @@ class Bench:
         subprocess.run(self.laptop.words(*shared, "-o", "ControlMaster=yes", "-o",
                                          "ControlPersist=60", self.target, "true"),
                        env=self.laptop.env(), check=True, stdin=subprocess.DEVNULL)
-        self.measure("ssh warm", *shared, self.target, self.line)
+        self.measure("ssh warm", *shared, "-tt", self.target, self.line, has_terminal=True)
         if self.with_ray:
             self.measure("ray exec", RAY, "exec", self.ray_file, "true")
 
