@@ -329,7 +329,7 @@ bool target_reach(struct target *target, struct launcher_head *ret_head,
         return false;
     }
     head_connection_start(&target->setup, ret_head, arena, ret_place);
-    return true;
+    return target->session.signal == 0 || err_set(err, ERR_CANCELLED, "interrupted");
 }
 
 /* ---- programs in our terminal ---- */

@@ -54,7 +54,7 @@ extern const char *const target_log_colours[];
 #define TARGET_CACHE_OPTION(type)                                                              \
     {                                                                                          \
         "no-config-cache", 0, OPTION_FLAG, offsetof(type, target.no_config_cache), NULL, NULL, \
-            "Ask the cloud for the head, also if its address is known."                        \
+            "Ask the cloud for the head even if its address is already known."                 \
     }
 #define TARGET_USAGE_OPTION(type)                                                                 \
     {                                                                                             \

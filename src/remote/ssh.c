@@ -204,7 +204,7 @@ bool ssh_argv(const struct ssh_target *place, const struct ssh_session *session,
     }
     if (session->is_end) {
         ssh_add(&words, "-O");
-        ssh_add(&words, "exit");
+        ssh_add(&words, "stop");
     }
     ssh_add_option(&words, "BatchMode", session->is_interactive ? STR("no") : STR("yes"));
     add_trust(&words, place);

@@ -43,7 +43,7 @@ struct ssh_session {
     bool has_no_command; /* port forwarding only */
     bool is_master;      /* the shared connection closes with this session */
     bool is_background;  /* ssh returns when the connection is open */
-    bool is_end;         /* closes the shared connection and does nothing else */
+    bool is_end; /* the shared connection takes no new sessions and closes after the last one */
     const struct ssh_forward *forwards;
     size_t forward_count;
     struct str command; /* one line for the remote login shell; empty: an interactive shell */

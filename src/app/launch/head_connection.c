@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 4096, CONNECT_S = 5, RUN_MS = 15 * 1000, PRIVATE = 0600 };
+enum {
+    FILE_BYTES_MAX = 4096,
+    ACCOUNT_BYTES_MAX = 64 * 1024,
+    CONNECT_S = 5,
+    RUN_MS = 15 * 1000,
+    PRIVATE = 0600
+};
 
 /* ---- the stored head ---- */
 
@@ -27,15 +33,28 @@ static const char *record_path(const struct cluster_state *state, struct arena *
  */
 static struct str record_account(const struct launcher_setup *setup, struct arena *arena)
 {
-    static const char *const names[] = {"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ACCESS_KEY_ID",
-                                        "AWS_ENDPOINT_URL"};
+    static const char *const names[] = {"AWS_PROFILE",
+                                        "AWS_DEFAULT_PROFILE",
+                                        "AWS_ACCESS_KEY_ID",
+                                        "AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_EC2",
+                                        "AWS_CONFIG_FILE",
+                                        "AWS_SHARED_CREDENTIALS_FILE",
+                                        "AWS_ROLE_ARN",
+                                        "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI"};
+    static const char *const keys[] = {"aws_access_key_id", "profile_name", "endpoint_url"};
     AUTO_BUF struct buf text;
     uint8_t digest[SHA256_BYTES];
     char hex[2 * SHA256_BYTES + 1] = {0};
-    const struct value *keys = value_get_c(setup->config->provider, "aws_credentials");
-    buf_init(&text, FILE_BYTES_MAX);
+    const struct value *given = value_get_c(setup->config->provider, "aws_credentials");
+    buf_init(&text, ACCOUNT_BYTES_MAX);
     buf_addf(&text, "%.*s\n%.*s\n", STR_ARG(setup->profile),
-             STR_ARG(value_text(value_get_c(keys, "aws_access_key_id"))));
+             STR_ARG(value_text(value_get_c(setup->config->provider, "aws_profile"))));
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        buf_addf(&text, "%.*s\n", STR_ARG(value_text(value_get_c(given, keys[i]))));
+    }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);
         buf_addf(&text, "%s\n", value ? value : "");
@@ -85,12 +104,13 @@ static bool record_read(const struct launcher_setup *setup, const struct cluster
 
 struct connection_run {
     struct cloud_session *session;
-    bool was_fine;
+    bool is_done, was_fine;
 };
 
 static void connection_on_done(void *context, const struct child_result *result)
 {
     struct connection_run *run = context;
+    run->is_done = true;
     run->was_fine = child_was_fine(result);
     cloud_session_stop(run->session);
 }
@@ -114,11 +134,11 @@ static bool connection_run(const struct launcher_setup *setup, const struct ssh_
                                                            .deadline_ms = RUN_MS,
                                                            .done = connection_on_done,
                                                            .context = &run});
-    if (!cloud_session_run(setup->session, &err)) {
+    bool ok = cloud_session_run(setup->session, &err);
+    if (!run.is_done) { /* something else ended the wait */
         child_forget(child);
-        return false;
     }
-    return run.was_fine;
+    return ok && run.was_fine;
 }
 
 static bool connection_is_open(const struct ssh_target *place)
@@ -161,12 +181,18 @@ static bool connection_use(const struct launcher_setup *setup, struct arena *are
     return place->is_client;
 }
 
+/* Own machines read the head's record. What selects the cloud of a plug-in is not known. */
+static bool connection_is_shared(const struct config *config)
+{
+    return str_is(config->provider_type, "aws");
+}
+
 bool head_connection_resume(const struct launcher_setup *setup, struct arena *arena,
                             struct launcher_head *ret_head, struct ssh_target *ret_place)
 {
     struct cluster_session launch = {.setup = setup, .arena = arena, .config = setup->config};
     struct err ignored;
-    return !config_is_local(setup->config) &&
+    return connection_is_shared(setup->config) &&
            cluster_state_open(setup->config, false, arena, &launch.state, &ignored) &&
            launch.state.key && record_read(setup, &launch.state, arena, ret_head) &&
            launch_head_place(&launch, ret_head->id, ret_head->address, ret_place) &&
@@ -178,7 +204,7 @@ void head_connection_start(const struct launcher_setup *setup, const struct laun
 {
     struct cluster_state state;
     struct err ignored;
-    if (config_is_local(setup->config) || !head->is_up_to_date ||
+    if (!connection_is_shared(setup->config) || !head->is_up_to_date ||
         !cluster_state_open(setup->config, false, arena, &state, &ignored)) {
         return;
     }

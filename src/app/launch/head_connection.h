@@ -8,7 +8,7 @@
  * address now is refused. Only if that fails, or if the address does not answer, is the cloud asked
  * again.
  *
- * Own machines (provider type local) always read the head's record instead.
+ * Only for AWS: own machines read the head's record, and a plug-in is always asked.
  */
 #pragma once
 
