@@ -309,6 +309,8 @@ def test_a_cluster_that_is_stopped_for_too_long(front):
     laptop("start", file)
     assert "expired" not in laptop("ls").out and head not in laptop("gc", "--delete", "-y").out
     assert front.head("old").id == head
+    # The time of the stop does not count for a later one, in whatever way it happens.
+    wait_for(lambda: front.head("old").tag("shoal-stopped") == "", 20, 0.1, "an empty tag")
     laptop("stop", "-y", file)
     time.sleep(1.2)
     laptop("gc", "--delete", "-y")

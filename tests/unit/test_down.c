@@ -253,7 +253,7 @@ static void test_a_stop_that_cannot_be_noted(void **state)
     scene->cloud.next[FAKE_TAG] = OUTCOME_INVALID;
     assert_true(run(scene));
     assert_true(called(scene, "stop i-1 i-2\n"));
-    assert_true(told(scene, "note idle_terminate has no effect on this stop"));
+    assert_true(told(scene, "note cannot record the time of this stop"));
     assert_int_equal(scene->result.stopped_count, 2);
     scene_free(scene);
 }

@@ -92,6 +92,27 @@ void activity_check(struct activity *activity)
 
 /* ---- the lease ---- */
 
+static void activity_on_cleared(void *context, const struct provider_answer *answer)
+{
+    struct activity *activity = context;
+    if (answer->outcome != OUTCOME_DONE) {
+        LOG(activity->head, WARNING, "cannot clear the time of an earlier stop: %s",
+            answer->err.text);
+    }
+}
+
+/* The time of a stop that did not happen would count for a later stop, and gc would terminate the
+ * cluster too early. */
+static void activity_clear_stop(struct activity *activity)
+{
+    struct head_context *head = activity->head;
+    struct machine_tag tag = {STR(TAG_STOPPED), STR("")};
+    if (idle_terminate_after(head->config->shoal) > 0 && !config_is_local(head->config)) {
+        head->provider->ops->tag(head->provider, &head->handover.head_id, 1, &tag, 1,
+                                 activity_on_cleared, activity);
+    }
+}
+
 void activity_acquired(struct activity *activity, const struct cluster_lease *lease)
 {
     struct head_context *head = activity->head;
@@ -99,6 +120,7 @@ void activity_acquired(struct activity *activity, const struct cluster_lease *le
     head->is_leading = true;
     activity->refusal[0] = '\0';
     LOG(head, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
+    activity_clear_stop(activity);
     events_add(head->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("acquired the cluster lease"),
                STR(""));
 }
@@ -186,7 +208,8 @@ static void activity_on_noted(void *context, const struct provider_answer *answe
     struct activity *activity = context;
     activity->is_noting = false;
     if (answer->outcome != OUTCOME_DONE) {
-        LOG(activity->head, WARNING, "idle_terminate has no effect on this stop: %s",
+        LOG(activity->head, WARNING,
+            "cannot record the time of this stop, so idle_terminate does not apply: %s",
             answer->err.text);
     }
     if (activity->head->controller) {

@@ -246,7 +246,8 @@ static void down_terminate_on_noted(void *context, const struct provider_answer 
         return;
     }
     if (answer->outcome != OUTCOME_DONE) {
-        launch_note(&down->launch, "idle_terminate has no effect on this stop: %s",
+        launch_note(&down->launch,
+                    "cannot record the time of this stop, so idle_terminate does not apply: %s",
                     answer->err.text);
     }
     provider->ops->stop(provider, down->stopping, down->stopping_count, down_terminate_on_ended,
