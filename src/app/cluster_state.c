@@ -4,6 +4,7 @@
 #include "base/encode.h"
 #include "base/memzero.h"
 #include "io/file.h"
+#include "io/sha256.h"
 #include "provider/local/local_provider.h"
 #include "remote/known_hosts.h"
 
@@ -26,6 +27,25 @@ static struct str state_home(struct arena *arena)
     return home && home[0] == '/' ? str_from(home) : file_expand_home(arena, STR("~/.local/state"));
 }
 
+/* Two plug-ins may have clusters of one name. */
+static void cluster_state_add_plugin(struct buf *name, const struct config *config)
+{
+    enum { DIGEST_BYTES = 4, COMMAND_BYTES_MAX = 64 * 1024 };
+    AUTO_BUF struct buf words;
+    uint8_t digest[SHA256_BYTES];
+    const struct value *command = config_plugin(config);
+    buf_init(&words, COMMAND_BYTES_MAX);
+    if (!command) {
+        return;
+    }
+    for (size_t i = 0; i < command->list.count; i++) {
+        buf_add(&words, value_text(command->list.items[i]));
+        buf_add_char(&words, '\n');
+    }
+    sha256(buf_str(&words), digest);
+    encode_hex(name, digest, DIGEST_BYTES);
+}
+
 /* The region is part of the name: clusters of one name in two regions are different clusters. */
 static const char *cluster_state_folder_of(const struct config *config, struct arena *arena)
 {
@@ -34,6 +54,7 @@ static const char *cluster_state_folder_of(const struct config *config, struct a
     encode_uri(&name, config->provider_type, "");
     buf_add_char(&name, '-');
     encode_uri(&name, value_text(value_get_c(config->provider, "region")), "");
+    cluster_state_add_plugin(&name, config);
     buf_add_char(&name, '-');
     encode_uri(&name, config->cluster_name, "");
     return arena_printf(arena, "%.*s/shoal/%s", STR_ARG(state_home(arena)), name.ptr).ptr;
