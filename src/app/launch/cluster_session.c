@@ -9,6 +9,7 @@
 
 #include <pwd.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -236,12 +237,12 @@ bool launch_reaches_by_id(const struct config *config)
 static struct str launch_proxy_command(const struct cluster_session *launch)
 {
     const struct config *config = launch->config;
-    struct str profile = launch->setup->profile;
     if (!config->uses_sessions || config->ssh_proxy_command.len > 0) {
         return config->ssh_proxy_command;
     }
-    if (profile.len == 0) {
-        profile = value_text(value_get_c(config->provider, "aws_profile"));
+    struct str profile = cloud_provider_profile(config->provider, launch->setup->profile);
+    if (profile.len == 0 && !getenv("AWS_PROFILE")) { /* the AWS CLI gets only AWS_PROFILE */
+        profile = str_from(getenv("AWS_DEFAULT_PROFILE"));
     }
     return session_manager_proxy(config, profile, launch->arena);
 }
