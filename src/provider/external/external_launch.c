@@ -268,10 +268,8 @@ static void external_launch_on_noted(struct external_operation *operation)
         external_ask(operation, "launch", json_incref(operation->draft), external_launch_on_made);
         return;
     }
-    const json_t *note = external_launch_note(operation->record, token_of(operation));
-    int64_t listed_at = host_record_number(note, "at") + hello->list_delay_s;
-    int64_t wait_s = listed_at - operation->now;
-    external_later(operation, wait_s > 0 ? wait_s * 1000 : 0, external_launch_settle);
+    /* From now, not from the note: the launch may have been sent long after it. */
+    external_later(operation, hello->list_delay_s * 1000, external_launch_settle);
 }
 
 static void external_launch_on_listed(struct external_operation *operation)
