@@ -40,10 +40,10 @@ fetch() {
     case $1 in https:*) only='=https' ;; *) only='=http,https,file' ;; esac
     if command -v curl >/dev/null 2>&1; then
         curl -fsSL --proto "$only" --proto-redir "$only" --retry 2 -o "$2" "$1"
-    elif command -v wget >/dev/null 2>&1; then
+    elif [ "$only" != '=https' ] && command -v wget >/dev/null 2>&1; then
         wget -q -O "$2" "$1"
-    else
-        fail "curl or wget is needed to download; install one of them"
+    else # wget would follow a redirect to http
+        fail "curl is needed to download; install it"
     fi || fail "cannot download $1; check the version and the network"
 }
 

@@ -177,4 +177,4 @@ def test_works_with_wget(script, tmp_path):
         assert done.returncode == 0, done.stderr
         assert "shoal up also needs ssh" in done.stdout
     else:
-        assert "curl or wget is needed" in done.stderr
+        assert "curl is needed" in done.stderr
