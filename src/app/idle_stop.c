@@ -42,7 +42,7 @@ static void idle_stop_add_count(struct buf *out, size_t count, const char *one, 
 void idle_stop_add_reason(const struct idle_stop_view *view, struct buf *out)
 {
     if (!view->sees_ray || view->idle_ms < 0) {
-        buf_add_c(out, "the state of Ray is not known");
+        buf_add_c(out, "an unknown state of Ray");
     }
     idle_stop_add_count(out, view->drivers, "connected driver", "connected drivers");
     idle_stop_add_count(out, view->busy, "busy node", "busy nodes");

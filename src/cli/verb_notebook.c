@@ -79,9 +79,12 @@ static void notebook_say_ready(struct notebook *notebook, struct str kind, struc
     bool is_lab = str_is(kind, "lab");
     notebook->is_ready = true;
     loop_timer_stop(notebook->late);
-    fprintf(cli->err, "%s runs %.*s. It ends with Ctrl-C, or %d minutes after a lost connection.\n",
-            is_lab ? "JupyterLab" : "Jupyter Notebook", STR_ARG(notebook_place(notebook)),
-            SILENCE_S / 60);
+    fprintf(
+        cli->err,
+        "%s runs %.*s. Press Ctrl-C to stop it. It also stops %d minutes after the connection is "
+        "lost.\n",
+        is_lab ? "JupyterLab" : "Jupyter Notebook", STR_ARG(notebook_place(notebook)),
+        SILENCE_S / 60);
     fprintf(cli->out, "http://localhost:%u/%s?token=%.*s\n", notebook->port,
             is_lab ? "lab" : "tree", STR_ARG(token));
     if (fflush(cli->out) != 0) {

@@ -119,7 +119,7 @@ static void the_reason_names_everything(void **state)
                         "8 GPUs in use on the head");
     view = (struct idle_stop_view){.idle_ms = -1, .gpus = 1};
     assert_string_equal(reason_of(&view),
-                        "the state of Ray is not known, 1 GPU in use on the head");
+                        "an unknown state of Ray, 1 GPU in use on the head");
 }
 
 static void gpus_in_use(void **state)
