@@ -398,7 +398,7 @@ def test_mistakes_in_the_file_end_it_there(check, golden, paper):
 def test_other_clouds(check, paper):
     run = check("cluster_name: x\nprovider: {type: gcp, region: us-west1, project_id: p, "
                 "availability_zone: us-west1-a}\n")
-    assert run.status == 0 and "only with aws" in run.out and not paper.counts()
+    assert run.status == 0 and "gcp is not supported yet; use aws" in run.out and not paper.counts()
 
 
 # ---- API failures ----

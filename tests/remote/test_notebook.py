@@ -100,7 +100,8 @@ def test_a_notebook_until_ctrl_c(start, jupyter):  # noqa: F811
     assert (child.returncode, out) == (0, b""), err
     assert err.decode().splitlines() == [
         "Starting Jupyter on the head...",
-        "JupyterLab runs on the head. Press Ctrl-C to stop it. It also stops 5 minutes after the connection is lost.",
+        "JupyterLab runs on the head. Press Ctrl-C to stop it. It also stops 5 minutes after the "
+        "connection is lost.",
         "Jupyter has ended."]
     assert not alive(pid) and logs() == before  # it had ended before we did
 

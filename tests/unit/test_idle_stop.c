@@ -118,8 +118,7 @@ static void the_reason_names_everything(void **state)
                         "3 processes of a remote editor on the head, 1 Jupyter server on the head, "
                         "8 GPUs in use on the head");
     view = (struct idle_stop_view){.idle_ms = -1, .gpus = 1};
-    assert_string_equal(reason_of(&view),
-                        "an unknown state of Ray, 1 GPU in use on the head");
+    assert_string_equal(reason_of(&view), "an unknown state of Ray, 1 GPU in use on the head");
 }
 
 static void gpus_in_use(void **state)
