@@ -113,7 +113,7 @@ def test_launches_with_faults(cloud, can):
     """The plug-in fails in every way, and `conform` is killed: no instance is lost or extra."""
     journal = cloud.folder / "journal"
     cloud.program = HERE / "faulty_plugin.py"
-    cloud.environment |= {"SHOAL_PLUGIN_CAN": can, "FAULTS": "60", "SHOAL_PLUGIN_MS": "1500"}
+    cloud.environment |= {"SHOAL_PLUGIN_CAN": can, "FAULTS": "60", "SHOAL_PLUGIN_MS": "5000"}
     words = ("--journal", journal, "--count", 12)
     child = cloud.start("launches", *words, "--seed", 1)
     time.sleep(random.Random(can).uniform(0.5, 1.5))
