@@ -90,10 +90,12 @@ static void whatever_happens_begins_the_time_anew(void **state)
 
 static const char *reason_of(const struct idle_stop_view *view)
 {
-    static struct buf reason;
+    static char text[IDLE_STOP_REASON_BYTES_MAX];
+    AUTO_BUF struct buf reason;
     buf_init(&reason, IDLE_STOP_REASON_BYTES_MAX);
     idle_stop_add_reason(view, &reason);
-    return reason.len > 0 ? reason.ptr : "";
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(buf_str(&reason)));
+    return text;
 }
 
 static void the_reason_names_everything(void **state)
