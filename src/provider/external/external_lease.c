@@ -7,6 +7,12 @@
 
 enum { UID_BYTES = 16 };
 
+static void external_lease_set_missing(struct external_operation *operation)
+{
+    external_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
+                    "the plug-in has stored nothing for this cluster");
+}
+
 static void external_lease_answer(struct external_operation *operation, bool has_lease)
 {
     struct cluster_lease lease = host_record_lease(operation->record);
@@ -75,8 +81,7 @@ static enum external_edit external_lease_edit_take(struct external_operation *op
         return RECORD_KEEP; /* what is listed decides */
     }
     if (!operation->record && operation->uid.len == 0) {
-        external_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
-                        "there is no record of this cluster");
+        external_lease_set_missing(operation);
         return RECORD_KEEP;
     }
     operation->answer.outcome = host_record_take(&operation->record, &change,
@@ -113,8 +118,7 @@ static void external_lease_give_up(struct external_operation *operation, struct 
     if (uid.len > 0) {
         external_adopt(&operation->provider->base, uid);
     }
-    external_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
-                    "there is no record of this cluster");
+    external_lease_set_missing(operation);
     operation->leased(operation->context, &operation->answer, &lease);
     external_end(operation);
 }
