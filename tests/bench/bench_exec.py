@@ -58,12 +58,17 @@ class Bench:
                     "LogLevel=ERROR", "-o", "BatchMode=yes", "-o",
                     "PreferredAuthentications=publickey"]
         self.target = f"ubuntu@{self.head.public}"
-        said = self.laptop("exec", "-v", self.file, "true").err
-        shown = next(line for line in said.splitlines() if line.startswith("-> ssh "))
-        self.line = shlex.split(shown)[-1]
+        self.line, self.terminal_line = self.find_line(False), self.find_line(True)
         self.with_ray = with_ray
         if with_ray:
             self.ray_file = self.write_ray_file()
+
+    def find_line(self, has_terminal):
+        """The remote command line of `shoal exec`, which differs on a terminal."""
+        words = [self.on.program, "exec", "-v", self.file, "true"]
+        said = self.run(words, has_terminal)[2].decode()
+        shown = next(line for line in said.splitlines() if line.startswith("-> ssh "))
+        return shlex.split(shown)[-1]
 
     def write_ray_file(self):
         """Ray wants a name for the key, or it creates one. It is only used to launch."""
@@ -128,7 +133,8 @@ class Bench:
         subprocess.run(self.laptop.words(*shared, "-o", "ControlMaster=yes", "-o",
                                          "ControlPersist=60", self.target, "true"),
                        env=self.laptop.env(), check=True, stdin=subprocess.DEVNULL)
-        self.measure("ssh warm", *shared, "-tt", self.target, self.line, has_terminal=True)
+        self.measure("ssh warm", *shared, "-tt", self.target, self.terminal_line,
+                     has_terminal=True)
         if self.with_ray:
             self.measure("ray exec", RAY, "exec", self.ray_file, "true")
 
