@@ -288,6 +288,11 @@ def test_a_stopped_cluster_starts_again(front):
     for machine in front.alive("night"):
         assert (machine.home / "setup").read_text() == "again\n"
     laptop("start", file)  # nothing to do
+    # Tags are shown late: the cloud still shows the lease of `stop`, which is over.
+    front.set(tag_lag=5)
+    laptop("stop", "-y", file)
+    laptop("start", file)
+    front.set(tag_lag=0.1)
     laptop("down", "-y", file)
     assert front.remains() == {}
 

@@ -3,7 +3,8 @@
  *
  * Facts in the journal: "uid" of the cluster; "epoch" of our last lease; "sole_writer_epoch", the
  * first epoch since which no other process held the lease; "sole_writer_since", the journal time at
- * its beginning; "holders", the names under which we may hold a lease.
+ * its beginning; "holders", the names under which we may hold a lease; "down_holder", the name of
+ * the last `shoal down` or `shoal stop`.
  */
 #include "app/control/journaling.h"
 
@@ -135,11 +136,11 @@ void journaling_clear(struct journaling *journaling)
 
 /* ---- facts ---- */
 
-bool journaling_knows_holder(struct journaling *journaling, struct str holder)
+static bool journaling_is_listed(struct journaling *journaling, const char *fact, struct str holder)
 {
     struct str rest = STR("");
     struct err err;
-    if (!journal_get(journaling->journal, "holders", journaling->scratch, &rest, &err)) {
+    if (!journal_get(journaling->journal, fact, journaling->scratch, &rest, &err)) {
         return false;
     }
     while (rest.len > 0) {
@@ -148,6 +149,12 @@ bool journaling_knows_holder(struct journaling *journaling, struct str holder)
         }
     }
     return false;
+}
+
+bool journaling_knows_holder(struct journaling *journaling, struct str holder)
+{
+    return journaling_is_listed(journaling, "holders", holder) ||
+           journaling_is_listed(journaling, "down_holder", holder);
 }
 
 /* Keeps earlier holders: a process may be killed between this record and taking the lease. */
@@ -161,7 +168,7 @@ static bool write_holder(struct controller *owner, void *context, struct err *er
                             err)) {
         return false;
     }
-    if (journaling_knows_holder(journaling, journaling->setup->holder)) {
+    if (journaling_is_listed(journaling, "holders", journaling->setup->holder)) {
         return true;
     }
     if (!journal_get(journaling->journal, "holders", journaling->scratch, &known, err) ||

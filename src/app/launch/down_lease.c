@@ -252,6 +252,17 @@ static void on_taken(void *context, const struct provider_answer *answer,
     down_lease_proceed(down);
 }
 
+/* Recorded so that the next `up` on this machine need not wait until the cloud shows that the lease
+ * was released, or until it expires because this process was killed. Not added to "holders": the
+ * journal does not have the launches of earlier holders. */
+static void down_lease_record(struct down *down, struct str holder)
+{
+    struct err err;
+    if (down->launch.journal) {
+        (void)!journal_note(down->launch.journal, "down_holder", holder, &err);
+    }
+}
+
 static void down_lease_take(struct down *down)
 {
     struct cluster_session *launch = &down->launch;
@@ -259,6 +270,7 @@ static void down_lease_take(struct down *down)
         struct take_request request = {.holder = launch_holder("down", launch->arena),
                                        .lease_ms = LEASE_MS,
                                        .from = down->take_from};
+        down_lease_record(down, request.holder);
         launch->provider->ops->take(launch->provider, &request, on_taken, down);
     } else {
         go_without(down);
