@@ -42,11 +42,13 @@ static const struct example examples[] = {
     {"shoal attach -p 8265 cluster.yaml", "Also forward Ray's dashboard to http://localhost:8265."},
 };
 
-/* As in Ray. */
+/* As in Ray, except that `tmux attach` runs only if there is a session: without one it starts a
+ * server that ends again, and `tmux new` may connect to it while it ends. */
 static struct str shell_line(const struct attach_fields *given)
 {
     if (given->command.tmux) {
-        return given->is_new ? STR("tmux new") : STR("tmux attach || tmux new");
+        return given->is_new ? STR("tmux new")
+                             : STR("tmux has-session 2>/dev/null && tmux attach || tmux new");
     }
     if (given->command.screen) {
         return given->is_new ? STR("screen -L") : STR("screen -L -xRR");
