@@ -128,6 +128,10 @@ static void editors_and_notebooks_count(void **state)
     add(13, 1, "/opt/conda/bin/python3.11 /opt/conda/bin/jupyter-lab --port=1");
     add(14, 1, "/usr/local/bin/jupyter-notebook");
     check(0, 3, 2);
+    add(15, 1, "/usr/bin/python3 -m jupyterlab --no-browser");
+    add(16, 1, "python -m notebook");
+    add(17, 1, "python -m pytest notebook");
+    check(0, 3, 4);
 }
 
 static void processes_that_have_ended_do_not(void **state)

@@ -75,12 +75,16 @@ static bool head_use_is_editor(struct str program)
     return false;
 }
 
-/* Jupyter's programs are scripts: Python is the first word, the script the second. */
-static bool head_use_is_notebook(struct str first, struct str second)
+/* Jupyter's programs are scripts, so Python is the first word: `python jupyter-lab`, `python -m
+ * jupyterlab` or `python -m notebook`. */
+static bool head_use_is_notebook(struct str first, struct str second, struct str third)
 {
-    return str_starts(head_use_name(first), "jupyter") ||
-           (str_starts(head_use_name(first), "python") &&
-            str_starts(head_use_name(second), "jupyter"));
+    struct str name = head_use_name(first);
+    if (!str_starts(name, "python")) {
+        return str_starts(name, "jupyter");
+    }
+    return str_is(second, "-m") ? str_starts(third, "jupyter") || str_is(third, "notebook")
+                                : str_starts(head_use_name(second), "jupyter");
 }
 
 /* The words of a command line end with NUL bytes. */
@@ -97,7 +101,8 @@ static enum head_process_kind head_use_kind(struct str line)
     if (head_use_is_editor(first)) {
         return PROCESS_EDITOR;
     }
-    return head_use_is_notebook(first, second) ? PROCESS_NOTEBOOK : head_use_sshd_kind(first);
+    return head_use_is_notebook(first, second, third) ? PROCESS_NOTEBOOK
+                                                      : head_use_sshd_kind(first);
 }
 
 static bool head_use_read(const struct head_scan *scan, struct str pid, const char *file,
