@@ -153,6 +153,21 @@ static void a_lease_can_be_broken(void **state)
     scene_free(scene);
 }
 
+/* A `down` of this machine has ended, because a journal has one writer. */
+static void the_lease_of_the_last_down_is_broken(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.epoch = 4;
+    scene->cloud.holder = STR("shoal down, pid 7 of me@here");
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_true(journal_note(scene->journal, "down_holder", scene->cloud.holder, &scene->err));
+    assert_comes(scene, has_started);
+    assert_true(told(scene, "started 5\n"));
+    end(scene);
+    scene_free(scene);
+}
+
 static bool a_tag_was_set(struct scene *scene)
 {
     return scene->cloud.counts[FAKE_TAG] >= 1;
@@ -749,6 +764,39 @@ static void an_error_of_the_preflight_is_reported_and_checked_again(void **state
     scene_free(scene);
 }
 
+static bool large_is_refused(struct scene *scene)
+{
+    return told(scene, "the node type does not fit the account: image \"x\" is missing") &&
+           fake_cloud_living(&scene->cloud) == 2;
+}
+
+static bool was_checked_again(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_PREFLIGHT] == 2 && scene->cloud.counts[FAKE_LAUNCH] == 2;
+}
+
+/* Only the launches of that type; the next launch checks the account again. */
+static void an_error_about_one_type_stops_its_launches(void **state)
+{
+    struct scene *scene = scene_new();
+    const struct finding findings[] = {
+        {.level = FINDING_ERROR,
+         .text = STR("image \"x\" is missing"),
+         .path = STR("available_node_types.large.node_config.ImageId")}};
+    (void)state;
+    scene->cloud.findings = findings;
+    scene->cloud.finding_count = ARRAY_LEN(findings);
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, large_is_refused);
+    assert_int_equal(scene->cloud.counts[FAKE_PREFLIGHT], 1);
+    scene->cloud.finding_count = 0;
+    scene->cloud.machines[0].state = MACHINE_GONE; /* its replacement is the next launch */
+    controller_refresh(scene->controller);
+    assert_comes(scene, was_checked_again);
+    end(scene);
+    scene_free(scene);
+}
+
 static bool has_launched_thrice(struct scene *scene)
 {
     return scene->cloud.counts[FAKE_LAUNCH] >= 3;
@@ -819,6 +867,7 @@ int main(void)
         cmocka_unit_test(a_refusal_is_told_and_settled),
         cmocka_unit_test(another_holder_is_waited_for),
         cmocka_unit_test(a_lease_can_be_broken),
+        cmocka_unit_test(the_lease_of_the_last_down_is_broken),
         cmocka_unit_test(tags_are_set_together),
         cmocka_unit_test(a_passing_status_is_not_told),
         cmocka_unit_test(listings_back_off),
@@ -842,6 +891,7 @@ int main(void)
         cmocka_unit_test(a_renamed_type_counts_and_is_outdated),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
         cmocka_unit_test(an_error_of_the_preflight_is_reported_and_checked_again),
+        cmocka_unit_test(an_error_about_one_type_stops_its_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -566,6 +566,26 @@ static void test_a_lease_that_is_taken_from_somebody_makes_it_wait(void **state)
     scene_free(scene);
 }
 
+/* For the next `up`. Its name says nothing about the launches of others: `down` still waits. */
+static void test_the_name_of_the_last_down_is_recorded(void **state)
+{
+    struct scene *scene = scene_new();
+    struct str recorded = STR("");
+    (void)state;
+    add_old_cluster(scene);
+    add_journal(scene, (uint64_t)1 << 32 | 4, true, "i-2");
+    scene->cloud.is_released = false;
+    struct str holder = launch_holder("down", &scene->fixture->arena);
+    scene->cloud.holder = holder;
+    scene->cloud.lease_until = clock_wall_ms(&clock_of_machine) / 1000 + 60;
+    assert_true(run(scene));
+    assert_true(journal_get(scene->down.launch.journal, "down_holder", &scene->fixture->arena,
+                            &recorded, &scene->err));
+    assert_str(recorded, holder.ptr);
+    assert_true(scene->result.took_ms >= HORIZON_MS + CALL_MS);
+    scene_free(scene);
+}
+
 /* The head's service is killed and restarted while `down` takes over its lease. */
 static void test_the_lease_of_a_service_that_restarts_is_taken(void **state)
 {
@@ -701,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_a_launch_without_an_answer_is_waited_for),
         cmocka_unit_test(test_launches_that_were_seen_need_no_wait),
         cmocka_unit_test(test_a_lease_that_is_taken_from_somebody_makes_it_wait),
+        cmocka_unit_test(test_the_name_of_the_last_down_is_recorded),
         cmocka_unit_test(test_the_lease_of_a_service_that_restarts_is_taken),
         cmocka_unit_test(test_the_same_lease_is_not_taken_twice),
         cmocka_unit_test(test_one_refused_termination_does_not_keep_the_others_running),

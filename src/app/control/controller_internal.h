@@ -91,6 +91,8 @@ struct controller {
     /* launching.c */
     enum preparing preparing;
     bool is_prepare_wanted; /* prepare() must run too, not only the preflight */
+    struct str *misfits;    /* by node type: why it does not fit the account; empty: it fits */
+    struct arena misfits_memory;
     struct loop_task prepared_task;
     struct preparer *preparers; /* heap */
     size_t preparer_count, preparer_capacity;

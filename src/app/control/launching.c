@@ -88,15 +88,62 @@ static void launching_do_prepare(struct controller *controller)
                                        on_prepare, call_begin(&controller->calls));
 }
 
-/* The first error of the preflight; NULL if there is none. */
-static const struct finding *launching_find_error(const struct finding *findings, size_t count)
+/* The node type that a finding is about; SIZE_MAX: it is about the whole file. */
+static size_t launching_type_of(const struct config *config, const struct finding *finding)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (findings[i].level == FINDING_ERROR) {
-            return &findings[i];
+    struct str rest = finding->path;
+    size_t found = SIZE_MAX;
+    if (!str_starts(rest, "available_node_types.")) {
+        return SIZE_MAX;
+    }
+    rest = str_sub(rest, strlen("available_node_types."), rest.len);
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        struct str name = config->node_types[i].name; /* may contain a period */
+        bool is_type = rest.len > name.len && rest.ptr[name.len] == '.' &&
+                       str_eq(str_sub(rest, 0, name.len), name);
+        if (is_type && (found == SIZE_MAX || name.len > config->node_types[found].name.len)) {
+            found = i;
         }
     }
-    return NULL;
+    return found;
+}
+
+/* An error about one node type stops only its launches. Returns the first error about the whole
+ * file, or NULL. */
+static const struct finding *launching_keep_errors(struct controller *controller,
+                                                   const struct finding *findings, size_t count)
+{
+    const struct config *config = controller->setup.config;
+    const struct finding *error = NULL;
+    arena_clear(&controller->misfits_memory);
+    controller->misfits = ARENA_ARRAY(&controller->misfits_memory, config->node_type_count,
+                                      struct str);
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].level != FINDING_ERROR) {
+            continue;
+        }
+        size_t type = launching_type_of(config, &findings[i]);
+        if (type == SIZE_MAX) {
+            error = error ? error : &findings[i];
+        } else if (controller->misfits[type].len == 0) {
+            controller->misfits[type] = arena_str(&controller->misfits_memory, findings[i].text);
+        }
+    }
+    return error;
+}
+
+/* The next launch checks the account again. */
+static bool launching_fits(struct controller *controller, size_t type, struct err *err)
+{
+    if (!controller->misfits || controller->misfits[type].len == 0) {
+        return true;
+    }
+    if (controller->preparing == PREPARING_DONE) {
+        controller->preparing = PREPARING_NOT;
+        controller->setup.is_surveyed = false;
+    }
+    return err_set(err, ERR_CONFIG, "the node type does not fit the account: %.*s",
+                   STR_ARG(controller->misfits[type]));
 }
 
 static void launching_on_preflight(void *context, const struct provider_answer *answer,
@@ -111,7 +158,7 @@ static void launching_on_preflight(void *context, const struct provider_answer *
         prepare_failed(controller, answer, "cannot read the account");
         return;
     }
-    const struct finding *error = launching_find_error(findings, count);
+    const struct finding *error = launching_keep_errors(controller, findings, count);
     if (error) { /* the next launch checks again */
         struct provider_answer refused = {.outcome = OUTCOME_INVALID};
         err_set(&refused.err, ERR_CONFIG, "%.*s", STR_ARG(error->text));
@@ -169,6 +216,7 @@ void controller_prepare(struct controller *controller, provider_resources_fn *do
  * later, with controller_prepare(). */
 void launching_init(struct controller *controller)
 {
+    arena_init(&controller->misfits_memory);
     controller->prepared_task = (struct loop_task){.run = tell_prepared, .context = controller};
     if (controller->setup.is_prepared) {
         controller->preparing = PREPARING_DONE;
@@ -181,6 +229,7 @@ void launching_init(struct controller *controller)
 void launching_clear(struct controller *controller)
 {
     loop_later_cancel(controller->loop, &controller->prepared_task);
+    arena_clear(&controller->misfits_memory);
     free(controller->preparers);
     free(controller->held);
     free(controller->open);
@@ -400,6 +449,9 @@ static bool launching_compose(struct controller *controller, const struct action
     sending->is_new = !is_there;
     if (is_there) {
         return true;
+    }
+    if (!launching_fits(controller, offering->type, err)) {
+        return false;
     }
     sending->intent = (struct journal_intent){.launch = action->launch,
                                               .offering = action->offering,
