@@ -24,6 +24,9 @@ from cloud.wire import Call
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
+# Without an address of its own, a bridge takes the lowest of its ports. It would change with every
+# machine, and the other machines would send to the old one for up to a minute.
+BRIDGE_MAC = "02:00:c6:12:00:01"
 
 
 def die_with_parent():
@@ -44,7 +47,7 @@ def set_up_namespace():
         mount -t proc proc /proc
         mkdir -p /run/netns /run/sshd && mount -t tmpfs tmpfs /run/netns
         ip link set lo up
-        ip link add {settings.BRIDGE} type bridge forward_delay 0 stp_state 0
+        ip link add {settings.BRIDGE} address {BRIDGE_MAC} type bridge forward_delay 0 stp_state 0
         ip addr add {settings.GATEWAY}/16 dev {settings.BRIDGE}
         ip addr add {settings.LAPTOP}/32 dev {settings.BRIDGE}
         ip addr add {settings.IMDS}/32 dev {settings.BRIDGE}
