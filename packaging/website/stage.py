@@ -11,7 +11,7 @@ import shutil
 import manual
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
-         "packaging/README.md", "src/provider/README.md")
+         "packaging/README.md", "src/provider/README.md", "skills/shoal/SKILL.md")
 FOLDERS = ("docs",)
 PLAIN = ("llms.txt",)  # served as they are, next to the front page
 LANGUAGES = {".py": "python", ".pl": "perl", ".yaml": "yaml", ".yml": "yaml", ".json": "json",
@@ -30,7 +30,8 @@ def fill(root, manual_folder, out):
     for name in PLAIN:
         if (root / name).exists():
             shutil.copy(root / name, out / name)
-    shutil.copy(root / "packaging" / "website" / "site.css", out / "site.css")
+    for name in ("site.css", "iframe-worker.js"):
+        shutil.copy(root / "packaging" / "website" / name, out / name)
     manual.write(manual_folder, out / "docs" / "reference")
     for page in sorted(out.rglob("*.md")):
         text = page.read_text(encoding="utf-8")

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Review the cluster files of a pull request: `shoal validate`, and `shoal plan` if it is wanted.
+
+usage: review.py [--base COMMIT] [--plan] [FILE...]
+
+Without FILE: the cluster files that differ from --base (default: the base of the pull request, from
+GITHUB_BASE_REF). Prints annotations for GitHub, appends the review to GITHUB_STEP_SUMMARY, and writes
+or updates one comment on the pull request if GITHUB_TOKEN is set. Exits with 1 if a file has errors.
+
+action.yml calls this. It needs Python 3.9 or newer, git and shoal, and no package.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+import cluster_files
+
+MARK = "<!-- shoal review -->"
+LONGEST = 60000  # characters; GitHub refuses comments of more than 65536
+SECONDS = 30
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def changed(base):
+    """The cluster files that a pull request adds or changes."""
+    done = run("git", "diff", "--name-only", "-z", "--diff-filter=d", f"{base}...HEAD")
+    if done.returncode != 0:
+        sys.exit(f"cannot compare with {base}: {done.stderr.strip()}\n"
+                 "Check out the whole history: fetch-depth: 0 in actions/checkout.")
+    return [name for name in done.stdout.split("\0") if cluster_files.is_cluster_file(name)]
+
+
+def escaped(text, more=""):
+    """Text for a workflow command of GitHub."""
+    for char in "%\r\n" + more:
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text
+
+
+def annotation(path, finding):
+    place = f"file={escaped(path, ':,')},line={max(finding['line'], 1)},col={max(finding['column'], 1)}"
+    hint = f" ({finding['hint']})" if finding.get("hint") else ""
+    return f"::{finding['level']} {place}::{escaped(finding['text'] + hint)}"
+
+
+def fenced(text):
+    """A code block that its own text cannot end."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}text\n{text.rstrip()}\n{fence}"
+
+
+def review(path, with_plan):
+    """(Markdown, annotations, whether the file has errors) of one file."""
+    done = run("shoal", "validate", "-o", "json", path)
+    try:
+        result = json.loads(done.stdout)
+        errors, warnings = result["errors"], result["warnings"]
+    except (ValueError, KeyError):
+        return f"### `{path}`\n\n{fenced(done.stdout + done.stderr)}", [], True
+    parts = [f"### `{path}`", f"{errors} errors, {warnings} warnings."]
+    if errors or warnings:
+        parts.append(fenced(run("shoal", "validate", "--color", "never", path).stdout))
+    if with_plan and not errors:
+        plan = run("shoal", "plan", "--color", "never", path)
+        parts.append("`shoal plan`:" if plan.returncode == 0 else
+                     "`shoal plan` failed, so `shoal up` would fail:")
+        parts.append(fenced(plan.stdout if plan.returncode == 0 else plan.stdout + plan.stderr))
+        errors += plan.returncode != 0
+    return ("\n\n".join(parts), [annotation(path, one) for one in result["findings"]], errors > 0)
+
+
+def request(method, address, body=None):
+    """A call of GitHub's API."""
+    made = urllib.request.Request(
+        address, method=method, data=None if body is None else json.dumps(body).encode(),
+        headers={"Authorization": f"Bearer {os.environ['GITHUB_TOKEN']}",
+                 "Accept": "application/vnd.github+json", "Content-Type": "application/json"})
+    with urllib.request.urlopen(made, timeout=SECONDS) as reply:
+        return json.load(reply)
+
+
+def comment(text):
+    """Write the review to the pull request: one comment, which later runs replace."""
+    event = json.loads(pathlib.Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    number = event.get("pull_request", {}).get("number")
+    if not number:
+        return
+    api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
+    repository = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}"
+    comments = request("GET", f"{repository}/issues/{number}/comments?per_page=100")
+    mine = [one["id"] for one in comments if one["body"].startswith(MARK)]
+    if mine:
+        request("PATCH", f"{repository}/issues/comments/{mine[0]}", {"body": text})
+    else:
+        request("POST", f"{repository}/issues/{number}/comments", {"body": text})
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--base", default="origin/" + os.environ.get("GITHUB_BASE_REF", "main"))
+    parser.add_argument("--plan", action="store_true")
+    parser.add_argument("files", nargs="*")
+    args = parser.parse_args(argv)
+    paths = args.files or changed(args.base)
+    if not paths:
+        print("No cluster file was changed.")
+        return 0
+    reviews = [review(path, args.plan) for path in paths]
+    text = "\n\n".join([MARK, "## Shoal", *(one for one, _, _ in reviews)])
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + "\n\n(The rest is in the log of the job.)"
+    print("\n".join(line for _, lines, _ in reviews for line in lines))
+    print(text)
+    if os.environ.get("GITHUB_STEP_SUMMARY"):
+        with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as summary:
+            summary.write(text + "\n")
+    if os.environ.get("GITHUB_TOKEN"):
+        try:
+            comment(text)
+        except OSError as error:  # a fork's token may not comment; the review itself still counts
+            print(f"::warning::cannot comment on the pull request: {escaped(str(error))}")
+    return 1 if any(is_wrong for _, _, is_wrong in reviews) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,259 @@
+"""The parts for programs and agents: the GitHub Action's script, the pre-commit hook, llms.txt and
+the skill. What needs GitHub itself is not tested: an HTTP server on loopback stands in for its API.
+"""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+import yaml
+
+import test_site
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHOAL = test_site.BUILD.resolve() / "src" / "cli" / "shoal"
+GOOD = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
+BAD = GOOD + "max_worker: 3\n"
+
+
+@pytest.fixture(name="env")
+def made_env(tmp_path):
+    """No credentials, no metadata service, nothing of the caller's GitHub."""
+    (tmp_path / "home").mkdir()
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("GITHUB_", "AWS_"))}
+    return {**kept, "PATH": f"{SHOAL.parent}:{kept['PATH']}", "HOME": str(tmp_path / "home"),
+            "AWS_EC2_METADATA_DISABLED": "true", "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
+            "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com"}
+
+
+@pytest.fixture(name="repo")
+def made_repo(tmp_path, env):
+    """A git repository whose branch `work` changes files of `main`."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+
+    def git(*words):
+        subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    (folder / "old.yaml").write_text(BAD)
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    git("checkout", "-qb", "work")
+    (folder / "new cluster.yaml").write_text(BAD)
+    (folder / "fine.yaml").write_text(GOOD)
+    (folder / "other.yaml").write_text("a: 1\n")
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    return folder
+
+
+def review(repo, env, *words, **more):
+    return subprocess.run([sys.executable, ROOT / "packaging/action/review.py", *words], cwd=repo,
+                          env={**env, **more}, capture_output=True, text=True, check=False)
+
+
+def test_the_review_of_a_branch(repo, env):
+    done = review(repo, env, "--base", "main")
+    assert done.returncode == 1, done.stderr
+    assert "::error file=new cluster.yaml,line=3,col=1::unknown key" in done.stdout
+    assert "did you mean \"max_workers\"?" in done.stdout
+    assert "### `fine.yaml`\n\n0 errors, 0 warnings." in done.stdout
+    assert "old.yaml" not in done.stdout and "other.yaml" not in done.stdout
+
+
+def test_a_branch_without_mistakes(repo, env):
+    (repo / "new cluster.yaml").unlink()
+    subprocess.run(["git", "commit", "-qam", "three"], cwd=repo, env=env, check=True)
+    assert review(repo, env, "--base", "main").returncode == 0
+
+
+def test_no_cluster_file(repo, env):
+    done = review(repo, env, "--base", "HEAD")
+    assert (done.returncode, done.stdout) == (0, "No cluster file was changed.\n")
+
+
+def test_a_shallow_clone_is_explained(repo, env):
+    done = review(repo, env, "--base", "origin/gone")
+    assert done.returncode == 1 and "fetch-depth: 0" in done.stderr
+
+
+def test_a_plan_that_fails_is_an_error(repo, env):
+    """Here there are no credentials, so `shoal plan` always fails."""
+    done = review(repo, env, "--base", "main", "--plan", "fine.yaml")
+    assert done.returncode == 1
+    assert "`shoal plan` failed" in done.stdout and "AWS_ACCESS_KEY_ID" in done.stdout
+
+
+@pytest.mark.parametrize("status, said", [(0, "`shoal plan`:\n\n```text\n+ launch"),
+                                          (1, "`shoal plan` failed")])
+def test_what_a_plan_says_is_shown(repo, env, tmp_path, status, said):
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    (fake / "shoal").write_text(f'#!/bin/sh\n[ "$1" = plan ] || exec {SHOAL} "$@"\n'
+                                f"echo '+ launch'; exit {status}\n")
+    (fake / "shoal").chmod(0o755)
+    done = review(repo, env, "--plan", "fine.yaml", PATH=f"{fake}:{env['PATH']}")
+    assert done.returncode == status and said in done.stdout
+
+
+class GitHub(http.server.BaseHTTPRequestHandler):
+    """Comments of one pull request."""
+
+    def answer(self, status, body):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def body(self):
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+
+    def do_GET(self):
+        assert self.headers["Authorization"] == "Bearer secret"
+        self.answer(self.server.status, [{"id": key, "body": value}
+                                         for key, value in self.server.comments.items()])
+
+    def do_POST(self):
+        assert self.path == "/repos/me/it/issues/7/comments"
+        self.server.comments[len(self.server.comments) + 1] = self.body()
+        self.answer(201, {})
+
+    def do_PATCH(self):
+        number = int(self.path.removeprefix("/repos/me/it/issues/comments/"))
+        self.server.comments[number] = self.body()
+        self.answer(200, {})
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(name="github")
+def served():
+    server = http.server.HTTPServer(("127.0.0.1", 0), GitHub)
+    server.comments, server.status = {1: "from a person"}, 200
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path):
+    event, summary = tmp_path / "event.json", tmp_path / "summary"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    names = {"GITHUB_TOKEN": "secret", "GITHUB_REPOSITORY": "me/it",
+             "GITHUB_API_URL": f"http://127.0.0.1:{github.server_port}",
+             "GITHUB_EVENT_PATH": str(event), "GITHUB_STEP_SUMMARY": str(summary)}
+    for text in (BAD, GOOD):
+        (repo / "fine.yaml").write_text(text)
+        review(repo, env, "fine.yaml", **names)
+    assert list(github.comments) == [1, 2] and github.comments[1] == "from a person"
+    assert "0 errors" in github.comments[2]
+    assert "1 errors" in summary.read_text() and "0 errors" in summary.read_text()
+
+
+def test_a_token_that_may_not_comment_is_only_a_warning(repo, env, github, tmp_path):
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    github.status = 403
+    done = review(repo, env, "fine.yaml", GITHUB_TOKEN="secret", GITHUB_REPOSITORY="me/it",
+                  GITHUB_API_URL=f"http://127.0.0.1:{github.server_port}",
+                  GITHUB_EVENT_PATH=str(event))
+    assert done.returncode == 0 and "::warning::cannot comment" in done.stdout
+
+
+def test_output_cannot_forge_annotations():
+    sys.path.insert(0, str(ROOT / "packaging" / "action"))
+    import review as script  # pylint: disable=import-outside-toplevel
+    said = script.annotation("a,b:c\n.yaml", {"line": 0, "column": 0, "level": "error",
+                                              "text": "x\n::error::y", "hint": ""})
+    assert said == "::error file=a%2Cb%3Ac%0A.yaml,line=1,col=1::x%0A::error::y"
+    assert script.fenced("a\n```\nb").startswith("````text\n")
+
+
+def test_the_action_calls_the_script():
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    steps = action["runs"]["steps"]
+    assert action["runs"]["using"] == "composite" and len(steps) == 2
+    assert "packaging/action/review.py" in steps[1]["run"]
+    for step in steps:
+        assert "${{" not in step["run"], "inputs reach the shell as variables, never as text"
+        assert subprocess.run(["bash", "-n", "-c", step["run"]], check=False).returncode == 0
+
+
+def test_the_steps_of_the_action_run(repo, env):
+    """As GitHub runs a composite action: with inputs as variables of the step."""
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    for files, status in (("fine.yaml", 0), ("old.yaml", 1)):
+        done = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", steps[1]["run"]], cwd=repo, check=False,
+            env={**env, "FILES": files, "PLAN": "false", "GITHUB_ACTION_PATH": str(ROOT)},
+            capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+
+
+def test_the_hook(repo, env):
+    hook = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))[0]
+    entry = ROOT / hook["entry"]
+    assert hook["language"] == "script" and os.access(entry, os.X_OK)
+    for files, status in ((["fine.yaml", "other.yaml"], 0), (["fine.yaml", "old.yaml"], 1)):
+        done = subprocess.run([entry, *files], cwd=repo, env=env, capture_output=True, check=False)
+        assert done.returncode == status, done.stderr
+    nothing = subprocess.run([sys.executable, entry, "fine.yaml"], cwd=repo, check=False,
+                             env={**env, "PATH": "/nowhere"}, capture_output=True, text=True)
+    assert nothing.returncode == 1 and "not installed" in nothing.stderr
+
+
+def test_pre_commit_runs_the_hook(repo, env, tmp_path):
+    """`pre-commit try-repo` without network, from a repository that has only the hook."""
+    program = test_site.generator() / "bin" / "pre-commit"
+    if not program.exists() and os.environ.get("SHOAL_REQUIRE_SITE") != "1":
+        pytest.skip("run: packaging/site install")
+    hooks = tmp_path / "hooks"
+    (hooks / "packaging").mkdir(parents=True)
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
+    shutil.copytree(ROOT / "packaging/action", hooks / "packaging/action")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=hooks, env=env, check=True)
+    for files, status in (("fine.yaml", 0), ("old.yaml", 1)):
+        done = subprocess.run([program, "try-repo", hooks, "shoal-validate", "--files", files],
+                              cwd=repo, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout + done.stderr
+    assert 'did you mean "max_workers"?' in done.stdout
+
+
+def test_the_index_for_language_models():
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    assert re.match(r"# Shoal\n\n> ", text)
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert not [link for link in links if not (ROOT / link).exists()]
+    pages = {f"docs/user/{page.name}" for page in (ROOT / "docs/user").glob("*.md")}
+    assert not pages - set(links), "every page for users is listed"
+
+
+def test_the_skill_names_commands_that_exist(env):
+    text = (ROOT / "skills/shoal/SKILL.md").read_text(encoding="utf-8")
+    front = yaml.safe_load(text.split("---")[1])
+    assert front["name"] == "shoal" and 50 < len(front["description"]) < 1024
+    lines = re.findall(r"`(shoal [^`]+)`|^\$ (shoal [^#\n]+)", text, re.MULTILINE)
+    used = {(one or other).strip() for one, other in lines}
+    assert len(used) > 10
+    for line in used:
+        words = line.split()
+        said = subprocess.run([SHOAL, "help", words[1]], env=env, capture_output=True, text=True,
+                              check=False)
+        if words[1] != "help":
+            assert said.returncode == 0, line
+            options = [word for word in words if word.startswith("-") and word != "--"]
+            known = said.stdout.split(" -- ")[0] if words[1] == "submit" else said.stdout
+            missing = [word for word in options if not re.search(rf"{word}\b", known)]
+            assert not missing or words[1] == "submit", (line, missing)
