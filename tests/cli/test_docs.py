@@ -2,6 +2,7 @@
 
 import json
 import re
+import xml.etree.ElementTree
 
 import pytest
 
@@ -99,3 +100,26 @@ def test_blocks_are_found():
 def test_marks(language, mark, is_fine):
     block = doc_blocks.Block("page.md", 1, language, mark, "")
     assert (doc_blocks.complaint(block) is None) == is_fine
+
+
+# ---- pictures ----
+
+
+def test_the_picture_of_a_simulation(run, repository, folder):
+    """A simulation gives the same result on every machine, so its picture does too."""
+    run(["python3", repository / "tools/report_picture.py", folder / "out.svg", "--", "shoal",
+         "simulate", "examples/clusters/aws-mixed.yaml", "--workload", "gpu-training", "--planner",
+         "ray,price"], cwd=repository)
+    kept = repository / "docs/images/simulate.svg"
+    assert (folder / "out.svg").read_text() == kept.read_text(), "run: tools/pictures simulate"
+
+
+def test_pictures_are_small_and_need_nothing_else(repository):
+    pictures = sorted((repository / "docs/images").glob("*.svg"))
+    assert len(pictures) >= 10
+    for path in pictures:
+        text = path.read_text(encoding="utf-8")
+        assert xml.etree.ElementTree.fromstring(text).tag.endswith("svg")
+        assert len(text) < 60_000, path
+        found = re.findall(r"(?:href|src)=|url\(|@import|<script", text)
+        assert not found, f"{path}: {found}"
