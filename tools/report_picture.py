@@ -16,14 +16,14 @@ import tempfile
 
 WIDTH, HEIGHT, TOP, GAP = 560, 240, 64, 24  # of one chart, of the title, and between charts
 CHART = re.compile(r"<figcaption>(.*?)</figcaption><svg [^>]*>(.*?)</svg>", re.DOTALL)
+# Rules for charts; those for the page itself mean nothing in a picture.
+RULE = re.compile(r":root|@media\(prefers|svg text|svg \.|\.(grid|area|line|pending|c\d|hit)")
 HOVER = re.compile(r'<(\w+) class="hit"[^>]*?(?:/>|>.*?</\1>)', re.DOTALL)
 
 
 def picture(page, title, count=2):
     style = re.search(r"<style>(.*?)</style>", page, re.DOTALL).group(1)
-    # Rules for the page itself mean nothing in a picture.
-    rules = [rule for rule in style.split("\n") if re.match(r":root|@media\(prefers|svg text|svg \.|"
-                                                            r"\.(grid|area|line|pending|c\d|hit)", rule)]
+    rules = [rule for rule in style.split("\n") if RULE.match(rule)]
     charts = CHART.findall(page)[:count]
     width, height = count * WIDTH + (count - 1) * GAP, TOP + HEIGHT
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -34,8 +34,8 @@ def picture(page, title, count=2):
              f'<text x="16" y="26" class="name">{html.escape(title)}</text>']
     for number, (caption, body) in enumerate(charts):
         x = number * (WIDTH + GAP)
-        lines.append(f'<g transform="translate({x} {TOP})"><text x="50" y="-12" class="name">nodes, '
-                     f'planner {caption}</text>{HOVER.sub("", body)}</g>')
+        lines.append(f'<g transform="translate({x} {TOP})"><text x="50" y="-12" class="name">'
+                     f'nodes, planner {caption}</text>{HOVER.sub("", body)}</g>')
     return "\n".join(lines) + "\n</svg>\n"
 
 

@@ -29,7 +29,8 @@ def main(paths):
         try:
             status |= subprocess.run(["shoal", "validate", path], check=False).returncode
         except FileNotFoundError:
-            sys.exit("shoal is not installed: it must be in PATH. See docs/user/install.md of Shoal.")
+            sys.exit("shoal is not installed: it must be in PATH. "
+                     "docs/user/install.md of Shoal describes how to install it.")
     return 1 if status else 0
 
 

@@ -3,9 +3,10 @@
 
 usage: review.py [--base COMMIT] [--plan] [FILE...]
 
-Without FILE: the cluster files that differ from --base (default: the base of the pull request, from
-GITHUB_BASE_REF). Prints annotations for GitHub, appends the review to GITHUB_STEP_SUMMARY, and writes
-or updates one comment on the pull request if GITHUB_TOKEN is set. Exits with 1 if a file has errors.
+Without FILE: the cluster files that differ from --base (default: the base of the pull request, in
+GITHUB_BASE_REF). Prints annotations for GitHub, appends the review to GITHUB_STEP_SUMMARY, and
+writes or updates one comment on the pull request if GITHUB_TOKEN is set. Exits with 1 if a file has
+errors.
 
 action.yml calls this. It needs Python 3.9 or newer, git and shoal, and no package.
 """
@@ -50,7 +51,8 @@ def escaped(text, more=""):
 
 
 def annotation(path, finding):
-    place = f"file={escaped(path, ':,')},line={max(finding['line'], 1)},col={max(finding['column'], 1)}"
+    line, column = max(finding["line"], 1), max(finding["column"], 1)
+    place = f"file={escaped(path, ':,')},line={line},col={column}"
     hint = f" ({finding['hint']})" if finding.get("hint") else ""
     return f"::{finding['level']} {place}::{escaped(finding['text'] + hint)}"
 

@@ -20,7 +20,8 @@ import test_readme
 
 PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "user"
 Block = collections.namedtuple("Block", "page line language mark text")
-BLOCK = re.compile(r"(?:^ *<!-- ([^\n]*) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^ *<!-- ([^\n]*) -->\n)?^( *)```(\w*)\n(.*?)^ *```$",
+                   re.MULTILINE | re.DOTALL)
 # What runs the blocks of these pages: their transcripts are long and come from real runs.
 PAGES_OF_OTHER_TESTS = {
     "failures.md": "tests/front/pains.py and tests/cluster/test_pains.py produce the transcripts"}

@@ -32,7 +32,8 @@ LOADS = {("link", "href"), ("script", "src"), ("img", "src"), ("source", "src"),
 
 def generator():
     loader = importlib.machinery.SourceFileLoader("site_command", str(COMMAND))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("site_command", loader))
+    spec = importlib.util.spec_from_loader("site_command", loader)
+    module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module.generator()
 
