@@ -17,6 +17,8 @@ PLAIN = ("llms.txt",)  # served as they are, next to the front page
 LANGUAGES = {".py": "python", ".pl": "perl", ".yaml": "yaml", ".yml": "yaml", ".json": "json",
              ".c": "c", ".h": "c", ".sh": "bash"}
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+# The generator needs four spaces before a list inside a numbered item; GitHub needs three.
+NESTED = re.compile(r"^ {3}(?=[-*] )")
 FENCE = re.compile(r"^( *)(```|~~~)")
 
 
@@ -63,7 +65,7 @@ def linked(text, page, root, out):
         found = FENCE.match(line)
         if found and fence in (None, found[2]):
             fence = None if fence else found[2]
-        lines.append(line if fence else LINK.sub(replace, line))
+        lines.append(line if fence else LINK.sub(replace, NESTED.sub("    ", line)))
     return "\n".join(lines)
 
 

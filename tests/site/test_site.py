@@ -157,6 +157,7 @@ def test_links_to_sources_become_pages(tmp_path):
     said = stage.linked(text, out / "docs" / "page.md", root, out)
     assert said == ("[a](../examples/one.yaml.md) [b](../examples/README.md) [c](other.md#x) "
                     "[d](https://e.f/g.yaml)\n```\n[a](../examples/one.yaml)\n```\n")
+    assert stage.linked("1. a\n   - b\n", out / "docs" / "page.md", root, out) == "1. a\n    - b\n"
     assert "a: 1" in (out / "examples/one.yaml.md").read_text()
     assert "[one.yaml](one.yaml.md): For all" in (out / "examples/README.md").read_text()
 
@@ -167,6 +168,14 @@ def test_manual_pages_become_markdown():
     assert manual.markdown(text, {"shoal-down"}) == (
         "# shoal up\n\n## Exit status\n\n**-o**, **--out** *FILE*\n:   Use $A\\_B, see "
         "[shoal-down(1)](shoal-down.md).\n    More.\n\n```console\na *b* _c_\n```\n")
+
+
+def test_code_blocks_are_not_inside_lists():
+    """The generator needs other indents there than GitHub, so pages have none."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in stage.PAGES)]
+    found = [str(page) for page in pages
+             if re.search(r"^ {1,3}```", page.read_text(encoding="utf-8"), re.MULTILINE)]
+    assert pages and not found
 
 
 def test_navigation_has_four_kinds_of_pages():
