@@ -25,6 +25,11 @@ struct str embedded_ec2_params(void)
     return file_named(STR("catalog/"), STR("ec2_params"), ".tsv");
 }
 
+struct str embedded_gce_fields(void)
+{
+    return file_named(STR("catalog/"), STR("gce_fields"), ".tsv");
+}
+
 struct str embedded_ec2_prices(void)
 {
     return file_named(STR("catalog/"), STR("ec2_prices"), ".tsv");

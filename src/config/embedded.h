@@ -7,6 +7,7 @@
 struct str embedded_ec2_types(void);
 struct str embedded_ec2_params(void);
 struct str embedded_ec2_prices(void);
+struct str embedded_gce_fields(void);
 
 /* Ray's defaults for a provider, as YAML; empty if there are none. */
 struct str embedded_defaults(struct str provider_type);

@@ -158,6 +158,37 @@ static void tpus_get_a_head_resource(void **state)
     }
 }
 
+/* Ray rejects these files; node types with resources stay as they are. */
+static void google_machines_give_resources(void **state)
+{
+    static const char *const rows[][3] = {
+        {GCP "  h: {node_config: {machineType: n2-standard-8}}\n"
+             "  w: {node_config: {machineType: n1-standard-2}}\n"
+             "  x: {node_config: {machineType: n1-standard-2}, resources: {CPU: 1}}\n"
+             "  y: {node_config: {machineType: n9-future-2}, resources: {}}\n",
+         "h {\"CPU\": 8}; w {\"CPU\": 2, \"memory\": 5637144576}; x {\"CPU\": 1}; y {}", ""},
+        {GCP "  h: {node_config: {machineType: a2-highgpu-1g}}\n",
+         "h {\"CPU\": 12, \"GPU\": 1, \"accelerator_type:A100\": 1}", ""},
+        {GCP "  h: {node_config: {machineType: n1-standard-4, guestAccelerators: "
+             "[{acceleratorType: nvidia-tesla-t4, acceleratorCount: 2}]}}\n",
+         "h {\"CPU\": 4, \"GPU\": 2, \"accelerator_type:T4\": 1}", ""},
+        {GCP "  h: {node_config: {machineType: n2-standard-8}}\n"
+             "  w: {node_config: {machineType: n9-future-2}}\n",
+         "h {}; w {}",
+         "5:34 error unknown-machine: Shoal does not know*n9-future-2*(set*resources*)"},
+        {GCP "  h: {node_config: {machineType: n2-standrd-8}}\n", "h {}",
+         "4:34 error unknown-machine: *(did you mean \"n2-standard-8\"?)"},
+        {GCP "  h: {node_config: {machineType: 8}}\n", "h {}", "4:34 error wrong-type: *text*"},
+        {GCP "  h: {node_config: {disks: []}}\n", "h (none)", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FIXTURE struct fixture *f = fixture_new();
+        assert_str(filled(f, rows[i][0]), rows[i][1]);
+        assert_like(fixture_messages(f), rows[i][2]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +197,7 @@ int main(void)
         cmocka_unit_test(unknown_machines_are_blamed_where_resources_are_missing),
         cmocka_unit_test(aliased_types_share_their_resources),
         cmocka_unit_test(tpus_get_a_head_resource),
+        cmocka_unit_test(google_machines_give_resources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,28 +120,52 @@ static void launch_parameters_are_known(void **state)
     struct str table = embedded_ec2_params();
     (void)state;
     for (struct str path = next_name(&table); path.len > 0; path = next_name(&table)) {
-        assert_true(catalog_ec2_param_type(path).len > 0);
+        assert_true(catalog_param_type(CATALOG_EC2, path).len > 0);
     }
-    assert_true(catalog_ec2_param(STR("AdditionalInfo"))); /* the first */
-    assert_true(catalog_ec2_param(STR("UserData")));       /* the last */
-    assert_true(catalog_ec2_param(STR("InstanceType")));
-    assert_false(catalog_ec2_param(STR("instancetype")));
-    assert_false(catalog_ec2_param(STR("CpuOptions.CoreCount"))); /* not a key of a node_config */
-    assert_false(catalog_ec2_param(STR("VolumeSize")));
-    assert_false(catalog_ec2_param(STR("")));
+    assert_true(catalog_param(CATALOG_EC2, STR("AdditionalInfo"))); /* the first */
+    assert_true(catalog_param(CATALOG_EC2, STR("UserData")));       /* the last */
+    assert_true(catalog_param(CATALOG_EC2, STR("InstanceType")));
+    assert_false(catalog_param(CATALOG_EC2, STR("instancetype")));
+    assert_false(
+        catalog_param(CATALOG_EC2, STR("CpuOptions.CoreCount"))); /* not a key of a node_config */
+    assert_false(catalog_param(CATALOG_EC2, STR("VolumeSize")));
+    assert_false(catalog_param(CATALOG_EC2, STR("")));
+}
+
+static void google_fields_are_known(void **state)
+{
+    struct str table = embedded_gce_fields();
+    size_t count = 0;
+    (void)state;
+    for (struct str path = next_name(&table); path.len > 0; path = next_name(&table)) {
+        assert_true(catalog_param_type(CATALOG_GCE, path).len > 0);
+        count++;
+    }
+    assert_true(count > 150);
+    assert_true(catalog_param(CATALOG_GCE, STR("advancedMachineFeatures"))); /* the first */
+    assert_true(catalog_param(CATALOG_GCE, STR("zone")));                    /* the last */
+    assert_false(catalog_param(CATALOG_GCE, STR("InstanceType")));
+    assert_false(catalog_param(CATALOG_EC2, STR("machineType")));
+    assert_str(catalog_param_type(CATALOG_GCE, STR("disks[].diskSizeGb")), "int64");
+    assert_str(catalog_param_type(CATALOG_GCE, STR("labels")), "labels");
+    assert_str(catalog_param_type(CATALOG_GCE, STR("status")), "ignored");
+    assert_str(catalog_param_values(CATALOG_GCE, STR("disks[].type")), "PERSISTENT|SCRATCH");
+    assert_str(catalog_param_values(CATALOG_GCE, STR("name")), "");
+    assert_str(catalog_param_values(CATALOG_GCE, STR("")), "");
 }
 
 static void members_of_parameters_are_known(void **state)
 {
     (void)state;
-    assert_str(catalog_ec2_param_type(STR("BlockDeviceMappings[].Ebs.VolumeSize")), "integer");
-    assert_str(catalog_ec2_param_type(STR("BlockDeviceMappings")), "array");
-    assert_str(catalog_ec2_param_type(STR("BlockDeviceMappings[].Ebs.Size")), "");
-    assert_str(catalog_ec2_param_type(STR("")), "");
-    assert_true(catalog_ec2_param_is_open(STR("CpuOptions")));
-    assert_true(catalog_ec2_param_is_open(STR("BlockDeviceMappings[].Ebs")));
-    assert_false(catalog_ec2_param_is_open(STR("UserData")));
-    assert_false(catalog_ec2_param_is_open(STR("Cpu")));
+    assert_str(catalog_param_type(CATALOG_EC2, STR("BlockDeviceMappings[].Ebs.VolumeSize")),
+               "integer");
+    assert_str(catalog_param_type(CATALOG_EC2, STR("BlockDeviceMappings")), "array");
+    assert_str(catalog_param_type(CATALOG_EC2, STR("BlockDeviceMappings[].Ebs.Size")), "");
+    assert_str(catalog_param_type(CATALOG_EC2, STR("")), "");
+    assert_true(catalog_param_is_open(CATALOG_EC2, STR("CpuOptions")));
+    assert_true(catalog_param_is_open(CATALOG_EC2, STR("BlockDeviceMappings[].Ebs")));
+    assert_false(catalog_param_is_open(CATALOG_EC2, STR("UserData")));
+    assert_false(catalog_param_is_open(CATALOG_EC2, STR("Cpu")));
 }
 
 static void nearest_parameter_is_looked_for_in_its_own_place(void **state)
@@ -158,7 +182,8 @@ static void nearest_parameter_is_looked_for_in_its_own_place(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct str got = catalog_ec2_param_nearest(str_from(rows[i][0]), str_from(rows[i][1]));
+        struct str got = catalog_param_nearest(CATALOG_EC2, str_from(rows[i][0]),
+                                               str_from(rows[i][1]));
         assert_str(got, rows[i][2]);
     }
 }
@@ -182,6 +207,7 @@ int main(void)
         cmocka_unit_test(other_names_are_not_found),
         cmocka_unit_test(nearest_machine_type_is_the_one_that_was_meant),
         cmocka_unit_test(launch_parameters_are_known),
+        cmocka_unit_test(google_fields_are_known),
         cmocka_unit_test(members_of_parameters_are_known),
         cmocka_unit_test(nearest_parameter_is_looked_for_in_its_own_place),
         cmocka_unit_test(tables_say_when_they_were_made),

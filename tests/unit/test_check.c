@@ -156,7 +156,7 @@ static void counts_must_be_reachable(void **state)
         {TYPES HEAD "  w: {node_config: {InstanceType: m5.large}, max_workers: 0}\n",
          "6:3 warning max-workers: node type w*never*"},
         {AWS "max_workers: 0\n", ""}, /* the user did not write the default worker type */
-        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: r, availability_zone: z}\n"
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: us-west1-a}\n"
          "head_node_type: h\navailable_node_types:\n"
          "  h: {node_config: {machineType: m}, resources: {CPU: 0}}\n"
          "  w: {node_config: {machineType: m}, resources: {CPU: 0}}\n",
@@ -171,7 +171,7 @@ static void providers_need_their_place(void **state)
     static const struct row rows[] = {
         {"cluster_name: x\nprovider: {type: aws}\n",
          "2:1 error missing-key: provider.region*aws*(*region: us-west-2)"},
-        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: r, availability_zone: z}\n",
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: us-west1-a}\n",
          ""},
         {"cluster_name: x\nprovider: {type: gcp, project_id: }\n",
          "2:1 error missing-key: provider.project_id*\n"
@@ -180,6 +180,155 @@ static void providers_need_their_place(void **state)
         {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n", ""},
         {"cluster_name: x\nprovider: {type: azure, location: l}\n",
          "2:1 error missing-key: provider.resource_group*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+#define GCP                                                                                       \
+    "cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: " \
+    "us-west1-a}\n"
+#define GCP_HEAD(config)                                                                             \
+    GCP "head_node_type: h\navailable_node_types:\n  h: {resources: {CPU: 1}, node_config: {" config \
+        "}}\n"
+
+static void google_has_these_fields(void **state)
+{
+    static const struct row rows[] = {
+        {GCP, ""},
+        {GCP_HEAD("machineType: n2-standard-8, canIpForward: true, description: null"), ""},
+        {GCP_HEAD("machineTyp: n2-standard-8"),
+         "5:3 error missing-key: node type h*machineType*\n"
+         "5:42 error unknown-parameter: Compute Engine has no*\"machineTyp\" (*\"machineType\"?)"},
+        {GCP_HEAD("machineType: n2-standard-8, favouriteColour: red"),
+         "5:70 warning unknown-parameter: \"favouriteColour\" is not a Compute Engine*"},
+        {GCP_HEAD("machineType: n2-standard-8, canIpForward: 1"),
+         "5:84 error wrong-type: Compute Engine expects true or false for canIpForward, not *"},
+        {GCP_HEAD("machineType: n2-standard-8, disks: {boot: true}"),
+         "5:77 error wrong-type: *a list for disks*"},
+        {GCP_HEAD("machineType: n2-standard-8, disks: [x]"),
+         "5:78 error wrong-type: *a map for each item of disks*"},
+        {GCP_HEAD("machineType: n2-standard-8, disks: [{diskSizeGb: '50', boot: true}]"), ""},
+        {GCP_HEAD("machineType: n2-standard-8, disks: [{diskSizeGb: many}]"),
+         "5:91 error wrong-type: *a whole number for disks[].diskSizeGb, not text*"},
+        {GCP_HEAD("machineType: n2-standard-8, disks: [{initializeParams: {diskSizeGB: 5}}]"),
+         "5:98 error unknown-parameter: *\"diskSizeGB\" in disks[].initializeParams "
+         "(*\"diskSizeGb\"?)"},
+        {GCP_HEAD("machineType: n2-standard-8, serviceAccounts: [{email: e, scopes: [a, b]}]"), ""},
+        /* What only Google sets is ignored, and Ray's own keys are not Google's. */
+        {GCP_HEAD("machineType: n2-standard-8, status: 5, networkConfig: {a: 1}, "
+                  "sourceInstanceTemplate: t"),
+         ""},
+        {GCP_HEAD("machineType: n2-standard-8, networkInterfaces: [{nicType: GVNCI}]"),
+         "5:100 error bad-value: \"GVNCI\"*networkInterfaces[].nicType*(*\"GVNIC\"?)"},
+        {GCP_HEAD("machineType: n2-standard-8, networkInterfaces: [{nicType: FUTURE}]"),
+         "5:100 warning bad-value: \"FUTURE\"*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void google_has_these_names(void **state)
+{
+#define IN(words) "provider: {type: gcp, project_id: p, " words "}\n"
+    static const struct row rows[] = {
+        {"cluster_name: Big_one\n" IN("region: us-west1, availability_zone: us-west1-a"),
+         "1:15 error cluster-name: *\"Big_one\"*"},
+        {"cluster_name: twelve-letters-and-twelve-letters-xy\n" IN(
+             "region: us-west1, availability_zone: us-west1-a"),
+         "1:15 error cluster-name: *36 characters*leaves 35*"},
+        {"cluster_name: twelve-letters-and-twelve-letters-x\n" IN(
+             "region: us-west1, availability_zone: us-west1-a"),
+         ""},
+        {"cluster_name: x\n" IN("region: us-west1-b, availability_zone: us-west1-b"),
+         "2:46 error region: *is a zone*(region: us-west1)"},
+        {"cluster_name: x\n" IN("region: us-west1, availability_zone: us-west2-b"),
+         "2:75 error region: \"us-west2-b\" is not a zone of region us-west1 (*us-west1-a)"},
+        {"cluster_name: x\n" IN("region: us-west1, availability_zone: us-west1"),
+         "2:75 error region: \"us-west1\"*"},
+        {"cluster_name: x\n" IN("region: us-west1, availability_zone: 'us-west1-a, us-west1-b'"),
+         ""},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: My Project, region: us-west1, "
+         "availability_zone: us-west1-a}\n",
+         "2:35 error bad-value: \"My Project\"*ID*(*not its name*)"},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: 'example.com:p-1', region: us-west1, "
+         "availability_zone: us-west1-a}\n",
+         ""},
+        {GCP "head_node_type: Big\navailable_node_types:\n"
+             "  Big: {resources: {CPU: 1}, node_config: {machineType: e2-medium}}\n",
+         "5:3 error label: *node type \"Big\"*"},
+        {GCP_HEAD("machineType: e2-medium, labels: {team: ml, env_1: '', na\xc3\xafve: "
+                  "\xc3\xa9t\xc3\xa9}"),
+         ""},
+        {GCP_HEAD("machineType: e2-medium, labels: {Team: ml}"), "5:75 error label: *\"Team\"*"},
+        {GCP_HEAD("machineType: e2-medium, labels: {1team: ml}"), "5:75 error label: *\"1team\"*"},
+        {GCP_HEAD("machineType: e2-medium, labels: {team: a.b}"), "5:75 error label: *\"team\"*"},
+        {GCP_HEAD("machineType: e2-medium, labels: {team: 5}"),
+         "5:81 error label: *team must be text*(*quotes)"},
+        {GCP_HEAD("machineType: e2-medium, disks: [{initializeParams: {labels: {Team: ml}}}]"),
+         "5:103 error label: *\"Team\"*"},
+        {GCP_HEAD("machineType: e2-medium, tags: {items: [ssh, Ray]}"),
+         "5:86 error label: *network tag \"Ray\"*"},
+        {GCP_HEAD("machineType: e2-medium, tags: {items: [ssh-]}"),
+         "5:81 error label: *network tag \"ssh-\"*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void google_has_these_machines(void **state)
+{
+    static const struct row rows[] = {
+        {GCP_HEAD("machineType: n2-standrad-8"),
+         "5:55 error unknown-machine: *\"n2-standrad-8\"*(*\"n2-standard-8\"?)"},
+        {GCP_HEAD("machineType: m5.large"), "5:55 error unknown-machine: \"m5.large\" is not*"},
+        {GCP_HEAD("machineType: n9-future-8"), ""},
+        {GCP_HEAD("machineType: 5"), "5:55 error wrong-type: machineType must be text*"},
+        {GCP_HEAD("machineType: zones/us-west1-a/machineTypes/n2-standard-8"), ""},
+        {GCP "head_node_type: h\navailable_node_types:\n"
+             "  h: {resources: {CPU: 6, GPU: 2}, node_config: {machineType: n1-standard-2}}\n",
+         "5:24 warning machine-resources: node type h declares 6 CPUs, and n1-standard-2 has 2\n"
+         "5:32 warning machine-resources: node type h declares 2 GPUs, and n1-standard-2 has 0"},
+        {GCP "head_node_type: h\navailable_node_types:\n"
+             "  h: {resources: {CPU: 0, GPU: 1}, node_config: {machineType: n1-standard-2, "
+             "guestAccelerators: [{acceleratorType: nvidia-tesla-t4, acceleratorCount: 1}], "
+             "scheduling: [{onHostMaintenance: TERMINATE}]}}\n",
+         ""},
+        {GCP_HEAD("machineType: g2-standard-4"),
+         "5:3 warning gpu-maintenance: node type h*(*onHostMaintenance: TERMINATE*)"},
+        {GCP_HEAD("machineType: e2-medium, scheduling: {preemptible: true}"),
+         "5:66 warning spot-head: *"},
+        {GCP_HEAD("machineType: e2-medium, scheduling: [{provisioningModel: SPOT}]"),
+         "5:66 warning spot-head: *"},
+        {GCP_HEAD("machineType: e2-medium, scheduling: [{preemptibel: true}]"),
+         "5:80 error unknown-parameter: *\"preemptibel\" in scheduling*"},
+        {GCP_HEAD("machineType: e2-medium, scheduling: [yes]"),
+         "5:79 error wrong-type: *a map for scheduling*"},
+        {GCP_HEAD("acceleratorType: v4-8, runtimeVersion: r"), "5:42 warning tpu: *`shoal up`*"},
+        {GCP_HEAD("acceleratorType: v4-16"), "5:42 error tpu: TPU v4-16 is a pod*(*`ray up`*)"},
+        {GCP_HEAD("acceleratorType: v5litepod-8"), "5:42 warning tpu: *"},
+        {GCP_HEAD("acceleratorType: v6e-16"), "5:42 error tpu: TPU v6e-16 is a pod*"},
+        {GCP_HEAD("acceleratorConfig: {type: V4, topology: 2x2x2}"),
+         "5:42 error tpu: TPU v4-16 is a pod*"},
+        {GCP_HEAD("acceleratorType: four"), "5:42 error tpu: *not a TPU type*"},
+        {GCP_HEAD("acceleratorType: v4-8, acceleratorConfig: {type: V4, topology: 2x2x1}"),
+         "5:42 error tpu: *not both*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void google_credentials_are_complete(void **state)
+{
+#define KEYS(words)                                                                               \
+    "cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: " \
+    "us-west1-a, gcp_credentials: {" words "}}\n"
+    static const struct row rows[] = {
+        {KEYS("type: service_account, credentials: '{\"a\": 1}'"), ""},
+        {KEYS("type: service_account, credentials: key.json"),
+         "2:141 error bad-value: *JSON*(*GOOGLE_APPLICATION_CREDENTIALS)"},
+        {KEYS("type: credentials_token, credentials: ya29"), ""},
+        {KEYS("type: credentials_token"), "2:87 error missing-key: *no credentials*"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -380,6 +529,10 @@ int main(void)
         cmocka_unit_test(names_must_be_usable),
         cmocka_unit_test(counts_must_be_reachable),
         cmocka_unit_test(providers_need_their_place),
+        cmocka_unit_test(google_has_these_fields),
+        cmocka_unit_test(google_has_these_names),
+        cmocka_unit_test(google_has_these_machines),
+        cmocka_unit_test(google_credentials_are_complete),
         cmocka_unit_test(own_settings_fit_together),
         cmocka_unit_test(regions_are_known),
         cmocka_unit_test(what_this_release_cannot_do),

@@ -87,17 +87,30 @@ struct str catalog_ec2_nearest(struct str name)
     return suggest_best(&suggest);
 }
 
-bool catalog_ec2_param(struct str name)
+static struct str param_table(enum catalog_api api)
 {
-    return name.len > 0 && str_find_char(name, '.') == SIZE_MAX &&
-           find_line(embedded_ec2_params(), name).len > 0;
+    return api == CATALOG_EC2 ? embedded_ec2_params() : embedded_gce_fields();
 }
 
-struct str catalog_ec2_param_type(struct str path)
+bool catalog_param(enum catalog_api api, struct str name)
 {
-    struct str line = path.len > 0 ? find_line(embedded_ec2_params(), path) : STR("");
+    return name.len > 0 && str_find_char(name, '.') == SIZE_MAX &&
+           find_line(param_table(api), name).len > 0;
+}
+
+struct str catalog_param_type(enum catalog_api api, struct str path)
+{
+    struct str line = path.len > 0 ? find_line(param_table(api), path) : STR("");
     str_cut(&line, '\t');
     return str_cut(&line, '\t');
+}
+
+struct str catalog_param_values(enum catalog_api api, struct str path)
+{
+    struct str line = path.len > 0 ? find_line(param_table(api), path) : STR("");
+    str_cut(&line, '\t');
+    str_cut(&line, '\t');
+    return line;
 }
 
 /* The member's name if `path` is directly below `parent`; otherwise empty. */
@@ -112,10 +125,10 @@ static struct str member_of(struct str path, struct str parent)
     return is_direct ? path : STR("");
 }
 
-struct str catalog_ec2_param_nearest(struct str parent, struct str name)
+struct str catalog_param_nearest(enum catalog_api api, struct str parent, struct str name)
 {
     struct suggest suggest;
-    struct str body = table_body(embedded_ec2_params());
+    struct str body = table_body(param_table(api));
     suggest_start(&suggest, name);
     while (body.len > 0) {
         struct str line = str_cut(&body, '\n');
@@ -127,9 +140,9 @@ struct str catalog_ec2_param_nearest(struct str parent, struct str name)
     return suggest_best(&suggest);
 }
 
-bool catalog_ec2_param_is_open(struct str path)
+bool catalog_param_is_open(enum catalog_api api, struct str path)
 {
-    struct str body = table_body(embedded_ec2_params());
+    struct str body = table_body(param_table(api));
     while (body.len > 0) {
         struct str line = str_cut(&body, '\n');
         if (member_of(str_cut(&line, '\t'), path).len > 0) {

@@ -19,7 +19,10 @@ void config_check(const struct value *tree, const struct host *host, struct diag
     check_commands(&check);
     check_workers(&check);
     check_release(&check);
-    if (str_is(value_text(value_path(tree, "provider.type")), "aws")) {
+    struct str type = value_text(value_path(tree, "provider.type"));
+    if (str_is(type, "aws")) {
         check_aws(&check);
+    } else if (str_is(type, "gcp")) {
+        check_gcp(&check);
     }
 }

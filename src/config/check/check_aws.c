@@ -4,108 +4,6 @@
 #include "config/catalog/catalog.h"
 #include "config/prepare/autofill.h"
 
-/* Keys of a node_config that belong to Ray, not to EC2. */
-static bool is_ray_param(struct str name)
-{
-    return str_is(name, "SubnetIds");
-}
-
-static void report_param(const struct check *check, struct str parent, const struct value *key)
-{
-    struct str best = diag_is_crowded(check->diags, DIAG_ERROR)
-                          ? STR("")
-                          : catalog_ec2_param_nearest(parent, key->text);
-    if (best.len > 0) {
-        struct diag *diag = diag_error(check->diags, "unknown-parameter", key->place,
-                                       "EC2 has no launch parameter \"%.*s\"%s%.*s",
-                                       STR_ARG(key->text), parent.len > 0 ? " in " : "",
-                                       STR_ARG(parent));
-        diag_hint(check->diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
-    } else {
-        diag_warn(check->diags, "unknown-parameter", key->place,
-                  "\"%.*s\" is not an EC2 launch parameter that Shoal knows", STR_ARG(key->text));
-    }
-}
-
-/* True if EC2 would accept a value of this kind for a parameter of that type. */
-static bool check_aws_fits_type(const struct value *value, struct str type)
-{
-    if (str_is(type, "string")) {
-        return value->kind == VALUE_STRING || value->kind == VALUE_DATE ||
-               value->kind == VALUE_DATE_TIME;
-    }
-    if (str_is(type, "integer")) {
-        return value->kind == VALUE_INT;
-    }
-    if (str_is(type, "boolean")) {
-        return value->kind == VALUE_BOOL;
-    }
-    return str_is(type, "object") ? value->kind == VALUE_MAP
-                                  : !str_is(type, "array") || value->kind == VALUE_LIST;
-}
-
-static const char *check_aws_type_text(struct str type)
-{
-    static const char *const words[][2] = {{"string", "text"},
-                                           {"integer", "a whole number"},
-                                           {"boolean", "true or false"},
-                                           {"object", "a map"},
-                                           {"array", "a list"}};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (str_is(type, words[i][0])) {
-            return words[i][1];
-        }
-    }
-    return "a number";
-}
-
-static void check_params(const struct check *check, struct str parent, const struct value *node);
-
-static void check_param(const struct check *check, struct str path, const struct value_entry *entry)
-{
-    const struct value *value = entry->value;
-    if (str_is(path, "LaunchTemplate.Version") && value->kind == VALUE_INT) {
-        return; /* Ray converts it to text for EC2 */
-    }
-    if (!check_aws_fits_type(value, catalog_ec2_param_type(path))) {
-        diag_error(check->diags, "wrong-type", value->place, "EC2 expects %s for %.*s, not %s",
-                   check_aws_type_text(catalog_ec2_param_type(path)), STR_ARG(path),
-                   value_kind_text(value));
-        return;
-    }
-    struct str item_path = arena_printf(check->arena, "%.*s[]", STR_ARG(path));
-    if (value->kind == VALUE_MAP && catalog_ec2_param_is_open(path)) {
-        check_params(check, path, value);
-    }
-    for (size_t i = 0; value->kind == VALUE_LIST && i < value->list.count; i++) {
-        if (value->list.items[i]->kind == VALUE_MAP && catalog_ec2_param_is_open(item_path)) {
-            check_params(check, item_path, value->list.items[i]);
-        }
-    }
-}
-
-/* Follows the table: a parameter whose members are listed can have no others. */
-static void check_params(const struct check *check, struct str parent, const struct value *node)
-{
-    for (size_t i = 0; i < node->map.count; i++) {
-        const struct value_entry *entry = &node->map.entries[i];
-        struct str name = value_text(entry->key);
-        struct str path = parent.len > 0 ? arena_printf(check->arena, "%.*s.%.*s", STR_ARG(parent),
-                                                        STR_ARG(name))
-                                         : name;
-        if (name.len == 0 || is_ray_param(name)) {
-            continue;
-        }
-        bool is_known = parent.len > 0 ? catalog_ec2_param_type(path).len > 0
-                                       : catalog_ec2_param(name);
-        if (!is_known) {
-            report_param(check, parent, entry->key);
-        } else if (!str_is(path, "InstanceType")) {
-            check_param(check, path, entry);
-        }
-    }
-}
-
 /* Reports an unknown instance type, unless the lookup of its resources already did. */
 static void check_machine(const struct check *check, const struct value *name)
 {
@@ -124,7 +22,7 @@ static void check_node(const struct check *check, const struct value_entry *type
     }
     const struct value *node = entry->value;
     const struct value *machine = value_get_c(node, "InstanceType");
-    check_params(check, STR(""), node);
+    check_params(check, CATALOG_EC2, node);
     if (!machine && !value_get_c(node, "LaunchTemplate")) {
         struct diag *diag = diag_error(check->diags, "missing-key", type->key->place,
                                        "node type %.*s has no InstanceType in its node_config",

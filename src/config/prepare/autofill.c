@@ -1,7 +1,7 @@
 /* autofill.c: Ray's fillout_available_node_types_resources for aws. */
 #include "config/prepare/autofill.h"
 
-#include "config/catalog/catalog.h"
+#include "config/prepare/autofill_gce.h"
 #include "config/prepare/autofill_tpu.h"
 
 /* The share of a worker's memory that Ray does not reserve for its object store. */
@@ -15,7 +15,7 @@ static void set_amount(struct arena *arena, struct value *resources, struct str 
                   value_int(arena, amount, nowhere));
 }
 
-static struct value *detect(struct arena *arena, const struct machine_type *machine, bool is_head)
+struct value *autofill_detect(struct arena *arena, const struct machine_type *machine, bool is_head)
 {
     struct value *found = value_new(arena, VALUE_MAP, (struct place){0});
     set_amount(arena, found, STR("CPU"), machine->vcpus);
@@ -64,7 +64,7 @@ static bool fill_ec2_type(struct arena *arena, struct value *type, bool is_head)
     if (!catalog_ec2_type(name, &machine)) {
         return false;
     }
-    struct value *resources = detect(arena, &machine, is_head);
+    struct value *resources = autofill_detect(arena, &machine, is_head);
     if (!autofill_update(arena, resources, written)) {
         return false;
     }
@@ -178,6 +178,7 @@ void autofill_resources(struct arena *arena, struct str provider, struct value *
         return;
     }
     if (str_is(provider, "gcp")) {
+        autofill_gce(arena, config, types, diags);
         autofill_tpus(arena, types);
     } else if (str_is(provider, "aws") && !fill_ec2(arena, config, types)) {
         blame_machines(arena, types, diags);

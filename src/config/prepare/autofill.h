@@ -3,11 +3,13 @@
  *
  * Ray does this on aws from EC2's listing (we use the catalog) and for TPUs on gcp. As in Ray it
  * is all or nothing: one node type that cannot be looked up leaves every type unchanged, and types
- * without resources are then an error.
+ * without resources are then an error. On gcp we also fill in node types without `resources`, which
+ * Ray rejects.
  */
 #pragma once
 
 #include "base/arena.h"
+#include "config/catalog/catalog.h"
 #include "config/document/diag.h"
 #include "config/document/value.h"
 
@@ -21,3 +23,7 @@ void autofill_resources(struct arena *arena, struct str provider, struct value *
  */
 void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                              const struct value *name);
+
+/* The resources of a machine as Ray declares them: the head's memory is not one of them. */
+struct value *autofill_detect(struct arena *arena, const struct machine_type *machine,
+                              bool is_head);

@@ -31,6 +31,12 @@ static bool autofill_tpu_is_known(struct str type)
     return false;
 }
 
+/* Chips of these generations have one core, others two. */
+static bool autofill_tpu_is_single_core(struct str type)
+{
+    return str_starts(type, "v5litepod") || str_starts(type, "v6e");
+}
+
 /* Python's $ matches at the end, and also before a final newline. */
 static bool is_end(struct str text, size_t at)
 {
@@ -76,6 +82,18 @@ static bool is_generation(struct str text)
            !str_is(text, "V3");
 }
 
+bool autofill_tpu_is_pod(struct str type)
+{
+    enum { CHIPS_PER_HOST = 4, LITE_CHIPS_PER_HOST = 8 };
+    bool is_lite = autofill_tpu_is_single_core(type);
+    struct str size = type;
+    int64_t cores;
+    str_cut(&size, '-');
+    /* A count too large for a number is a pod too. */
+    return !str_to_i64(str_trim(size), &cores) ||
+           cores > (is_lite ? LITE_CHIPS_PER_HOST : 2 * CHIPS_PER_HOST);
+}
+
 /* Converts "V4" and "2x2x2" to "v4-16": cores, not chips. Empty where Ray would raise. */
 static struct str autofill_tpu_type_of(struct arena *arena, const struct value *accelerator)
 {
@@ -92,14 +110,13 @@ static struct str autofill_tpu_type_of(struct arena *arena, const struct value *
         lower[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
     struct str name = is_lite ? STR("v5litepod") : (struct str){lower, generation.len};
-    bool single_core = str_starts(name, "v5litepod") || str_starts(name, "v6e");
-    struct str type = arena_printf(arena, "%.*s-%llu", STR_ARG(name),
-                                   (unsigned long long)(single_core ? chips : 2 * chips));
+    struct str type = arena_printf(
+        arena, "%.*s-%llu", STR_ARG(name),
+        (unsigned long long)(autofill_tpu_is_single_core(name) ? chips : 2 * chips));
     return autofill_tpu_is_known(type) ? type : STR("");
 }
 
-/* The TPU type of a node type, empty for other machines; false where Ray would raise. */
-static bool find_type(struct arena *arena, const struct value *node, struct str *ret_type)
+bool autofill_tpu_find(struct arena *arena, const struct value *node, struct str *ret_type)
 {
     const struct value *type = value_get_c(node, "acceleratorType");
     const struct value *accelerator = value_get_c(node, "acceleratorConfig");
@@ -123,7 +140,7 @@ void autofill_tpus(struct arena *arena, const struct value *types)
     struct str *found = ARENA_ARRAY(arena, types->map.count, struct str);
     for (size_t i = 0; i < types->map.count; i++) {
         const struct value *type = types->map.entries[i].value;
-        bool ok = find_type(arena, value_get_c(type, "node_config"), &found[i]);
+        bool ok = autofill_tpu_find(arena, value_get_c(type, "node_config"), &found[i]);
         if (!ok || (found[i].len > 0 && !value_is(value_get_c(type, "resources"), VALUE_MAP))) {
             return;
         }

@@ -5,3 +5,9 @@
 #include "config/document/value.h"
 
 void autofill_tpus(struct arena *arena, const struct value *types);
+
+/* The TPU type of a node_config ("v4-16"), empty for other machines; false where Ray would raise. */
+bool autofill_tpu_find(struct arena *arena, const struct value *node, struct str *ret_type);
+
+/* True if a TPU of this type has more than one host. */
+bool autofill_tpu_is_pod(struct str type);

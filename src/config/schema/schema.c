@@ -304,7 +304,7 @@ static void hint_key(const struct checker *checker, struct diag *diag,
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
         diag->word = best;
         diag->scope = scope_of(checker, object, map);
-    } else if (checker->root == &schema_root && catalog_ec2_param(name)) {
+    } else if (checker->root == &schema_root && catalog_param(CATALOG_EC2, name)) {
         diag_hint(diags, diag, "it belongs in the node_config of a node type");
     } else if (object->count <= 8) {
         AUTO_BUF struct buf list;
