@@ -6,6 +6,7 @@ tables below. Only Ray decides whether a file is valid, so nothing here needs to
 
 import random
 
+import gce_machines
 from emit import Map, Raw, emit, tree_of
 
 MERGE = Raw("<<")
@@ -224,7 +225,7 @@ class Generator:
     def node_type(self, kind):
         node = Map()
         node.set("node_config", getattr(self, "node_config_" + kind, self.node_config_other)())
-        if kind != "aws" or self.maybe(0.6):
+        if self.maybe({"aws": 0.6, "gcp": 0.8}.get(kind, 1)):
             node.set("resources", self.resources())
         optional = {
             "min_workers": self.pick([0, 0, 1, 2]),
@@ -278,14 +279,27 @@ class Generator:
             return tree_of({"acceleratorType": kind, "runtimeVersion": "tpu-vm-base"})
         if roll < 0.35:
             return self.accelerator_config()
+        known = list(gce_machines.MACHINES)
         return self.some(
-            {"machineType": "n1-standard-%d" % self.pick([1, 4, 16])},
+            {"machineType": self.pick(known if self.maybe(0.97) else gce_machines.UNKNOWN)},
             {
-                "disks": [{"boot": True, "initializeParams": {"diskSizeGb": 50}}],
-                "scheduling": [{"preemptible": True}],
-                "guestAccelerators": [{"acceleratorType": "nvidia-tesla-t4",
-                                       "acceleratorCount": 1}],
+                "disks": [{"boot": True, "autoDelete": True, "initializeParams": {
+                    "diskSizeGb": self.pick([50, "50"]), "labels": {"team": "ml"}}}],
+                "scheduling": self.pick([[{"preemptible": True}],
+                                         {"provisioningModel": "SPOT"},
+                                         [{"preemptible": True},
+                                          {"onHostMaintenance": "TERMINATE"}]]),
+                "guestAccelerators": [{"acceleratorType": self.pick(list(gce_machines.GPU_NAMES)),
+                                       "acceleratorCount": self.pick([1, 4])}],
                 "acceleratorType": "v4-8",
+                "labels": {"team": "ml", "env_1": ""},
+                "metadata": {"items": [{"key": "install-nvidia-driver", "value": "True"}]},
+                "networkInterfaces": [{"subnetwork": "regions/us-west1/subnetworks/default",
+                                       "accessConfigs": [{"type": "ONE_TO_ONE_NAT"}]}],
+                "serviceAccounts": [{"email": "a@b.iam.gserviceaccount.com",
+                                     "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}],
+                "sourceInstanceTemplate": "global/instanceTemplates/worker",
+                "tags": {"items": ["ssh"]},
             },
             drop=["machineType"],
         )

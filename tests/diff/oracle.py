@@ -23,6 +23,8 @@ import sys
 
 import yaml
 
+import gce_machines
+
 # Ray's own conversion gives the two halves of an old-style file these names.
 LEGACY_HEAD = "ray-legacy-head-node-type"
 LEGACY_WORKER = "ray-legacy-worker-node-type"
@@ -267,11 +269,18 @@ def judge_config(config):
     try:
         if legacy:
             config = modern_form(config)
+        if kind_of(config) == "gcp":
+            gce_machines.fill(config)
         prepared = ray_prepare(without_nightly_wheel(config))
         text = json.dumps(prepared, default=str)
     except (Exception, SystemExit) as error:
         return reject(error, legacy)
     return {"verdict": "accept", "legacy": legacy, "config": text}
+
+
+def kind_of(config):
+    provider = config.get("provider") if isinstance(config, dict) else None
+    return provider.get("type") if isinstance(provider, dict) else None
 
 
 def judge_file(path):

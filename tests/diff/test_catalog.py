@@ -21,7 +21,7 @@ def changed_lines(diff):
     return [line for line in lines if line[:3] not in ("+++", "---")]
 
 
-@pytest.mark.parametrize("table", ["ec2_types", "ec2_params"])
+@pytest.mark.parametrize("table", ["ec2_types", "ec2_params", "gce_fields"])
 def test_table_is_what_its_packages_say(table):
     run = subprocess.run(
         [sys.executable, str(DATA / f"make_{table}.py"), "--check"],
@@ -51,7 +51,7 @@ def test_table_is_what_its_packages_say(table):
     assert run.returncode == (1 if versions else 0), run.stdout
 
 
-@pytest.mark.parametrize("table", ["ec2_types", "ec2_params", "ec2_prices"])
+@pytest.mark.parametrize("table", ["ec2_types", "ec2_params", "ec2_prices", "gce_fields"])
 def test_table_can_be_searched(table):
     """The reader uses binary search over lines and splits them at tabs."""
     lines = (DATA / f"{table}.tsv").read_bytes().splitlines()
@@ -64,4 +64,4 @@ def test_table_can_be_searched(table):
     (columns,) = [line.split()[2:] for line in head if line.startswith(b"# columns: ")]
     fields = {len(row.split(b"\t")) for row in rows}
     # Only some parameters have the last column, the allowed values.
-    assert fields == ({2, 3} if table == "ec2_params" else {len(columns)})
+    assert fields == ({2, 3} if table in ("ec2_params", "gce_fields") else {len(columns)})

@@ -20,6 +20,11 @@ static const struct fake_file files[] = {
     {.path = "notes.txt", .bytes = "n", .mode = 0644},
 };
 
+#define GCP_PROVIDER "cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, "
+#define GCP GCP_PROVIDER "availability_zone: us-west1-a}\n"
+#define GCP_TYPES GCP "head_node_type: h\navailable_node_types:\n"
+#define GCP_HEAD(config) GCP_TYPES "  h: {resources: {CPU: 1}, node_config: {" config "}}\n"
+
 struct row {
     const char *yaml, *messages;
 };
@@ -156,10 +161,9 @@ static void counts_must_be_reachable(void **state)
         {TYPES HEAD "  w: {node_config: {InstanceType: m5.large}, max_workers: 0}\n",
          "6:3 warning max-workers: node type w*never*"},
         {AWS "max_workers: 0\n", ""}, /* the user did not write the default worker type */
-        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: us-west1-a}\n"
-         "head_node_type: h\navailable_node_types:\n"
-         "  h: {node_config: {machineType: m}, resources: {CPU: 0}}\n"
-         "  w: {node_config: {machineType: m}, resources: {CPU: 0}}\n",
+        {GCP "head_node_type: h\navailable_node_types:\n"
+             "  h: {node_config: {machineType: m}, resources: {CPU: 0}}\n"
+             "  w: {node_config: {machineType: m}, resources: {CPU: 0}}\n",
          "6:55 warning no-resources: node type w*"},
     };
     (void)state;
@@ -171,8 +175,7 @@ static void providers_need_their_place(void **state)
     static const struct row rows[] = {
         {"cluster_name: x\nprovider: {type: aws}\n",
          "2:1 error missing-key: provider.region*aws*(*region: us-west-2)"},
-        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: us-west1-a}\n",
-         ""},
+        {GCP, ""},
         {"cluster_name: x\nprovider: {type: gcp, project_id: }\n",
          "2:1 error missing-key: provider.project_id*\n"
          "2:1 error missing-key: provider.region*\n"
@@ -184,13 +187,6 @@ static void providers_need_their_place(void **state)
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
-
-#define GCP                                                                                       \
-    "cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, availability_zone: " \
-    "us-west1-a}\n"
-#define GCP_HEAD(config)                                                                             \
-    GCP "head_node_type: h\navailable_node_types:\n  h: {resources: {CPU: 1}, node_config: {" config \
-        "}}\n"
 
 static void google_has_these_fields(void **state)
 {

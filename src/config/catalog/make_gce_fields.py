@@ -25,7 +25,8 @@ ABOUT = [
     "Fields of Compute Engine's Instance, one a line, tab separated, sorted in byte order.",
     "A path names a member by \".\" and the items of an array by \"[]\".",
     "int64 is a whole number or its digits as text; labels is a map of texts; ignored is a field",
-    "that only Google sets. values is there only for a string with allowed values, joined by \"|\".",
+    "that only Google sets. values is there only for a string with allowed values, joined",
+    "by \"|\".",
 ]
 
 

@@ -1,4 +1,4 @@
-/* autofill_gce.c: Ray requires `resources` on gcp; we know them from the name of the machine type. */
+/* autofill_gce.c: Ray requires `resources` on gcp; we know them from the machine type's name. */
 #include "config/prepare/autofill_gce.h"
 
 #include "config/catalog/gce_machine.h"

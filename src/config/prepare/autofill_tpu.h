@@ -6,7 +6,7 @@
 
 void autofill_tpus(struct arena *arena, const struct value *types);
 
-/* The TPU type of a node_config ("v4-16"), empty for other machines; false where Ray would raise. */
+/* The TPU type of a node_config ("v4-16"), empty for other machines; false where Ray raises. */
 bool autofill_tpu_find(struct arena *arena, const struct value *node, struct str *ret_type);
 
 /* True if a TPU of this type has more than one host. */
