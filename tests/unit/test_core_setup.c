@@ -144,6 +144,14 @@ static void other_providers(void **state)
     assert_str(setup->facts[1].machine, "n1-standard-2");
     assert_int_equal(setup->facts[1].price, PRICE_UNKNOWN);
     assert_int_equal(setup->settings.offerings[1].price, PRICE_UNKNOWN);
+    setup = made(f,
+                 "cluster_name: x\nhead_node_type: h\n"
+                 "metadata: {shoal: {prices: {n1-standard-2: 0.1}}}\n"
+                 "provider: {type: gcp, project_id: p, region: us-west1, availability_zone: z}\n"
+                 "available_node_types:\n  h: {node_config: {machineType: n1-standard-2}}\n",
+                 NULL);
+    assert_int_equal(setup->facts[0].price, 100000);
+    assert_int_equal(setup->settings.types[0].capacities[0].total, 2 * RESOURCE_UNIT);
 }
 
 #define RACK                                                                     \

@@ -144,7 +144,7 @@ static const struct schema_key node_type_keys[] = {
      .types = SCHEMA_OBJECT,
      .flags = SCHEMA_REQUIRED,
      .object = &amounts_object,
-     .fallback = "from the instance type (aws, and TPUs on gcp); otherwise required",
+     .fallback = "from the machine type (aws, gcp); otherwise required",
      .help = "Resources that one node of this type offers to Ray. Values here override those of "
              "the instance type.",
      .example = "resources: {CPU: 4, GPU: 1}"},
