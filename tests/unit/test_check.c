@@ -226,6 +226,7 @@ static void google_has_these_fields(void **state)
 
 static void google_has_these_names(void **state)
 {
+#define FIFTY "0123456789-123456789-123456789-123456789-123456789"
 #define IN(words) "provider: {type: gcp, project_id: p, " words "}\n"
     static const struct row rows[] = {
         {"cluster_name: Big_one\n" IN("region: us-west1, availability_zone: us-west1-a"),
@@ -259,6 +260,9 @@ static void google_has_these_names(void **state)
         {GCP_HEAD("machineType: e2-medium, labels: {Team: ml}"), "5:75 error label: *\"Team\"*"},
         {GCP_HEAD("machineType: e2-medium, labels: {1team: ml}"), "5:75 error label: *\"1team\"*"},
         {GCP_HEAD("machineType: e2-medium, labels: {team: a.b}"), "5:75 error label: *\"team\"*"},
+        {GCP_HEAD("machineType: e2-medium, labels: {team: " FIFTY "0123456789abc}"), ""},
+        {GCP_HEAD("machineType: e2-medium, labels: {team: " FIFTY "0123456789abcd}"),
+         "5:75 error label: *\"team\"*"},
         {GCP_HEAD("machineType: e2-medium, labels: {team: 5}"),
          "5:81 error label: *team must be text*(*quotes)"},
         {GCP_HEAD("machineType: e2-medium, disks: [{initializeParams: {labels: {Team: ml}}}]"),
@@ -292,6 +296,10 @@ static void google_has_these_machines(void **state)
          ""},
         {GCP_HEAD("machineType: g2-standard-4"),
          "5:3 warning gpu-maintenance: node type h*(*onHostMaintenance: TERMINATE*)"},
+        {GCP_HEAD("machineType: n2-standard-4") "  w: {resources: {}, node_config: {machineType: "
+                                                "g2-standard-4, scheduling: {provisioningModel: "
+                                                "SPOT}}}\n",
+         ""},
         {GCP_HEAD("machineType: e2-medium, scheduling: {preemptible: true}"),
          "5:66 warning spot-head: *"},
         {GCP_HEAD("machineType: e2-medium, scheduling: [{provisioningModel: SPOT}]"),
