@@ -20,6 +20,24 @@ static struct str path_on_head(struct str word, size_t index, struct arena *aren
     return arena_printf(arena, SERVICE_FOLDER "/plug-in/%zu-%s", index, slash + 1);
 }
 
+struct str plugin_command_path(const struct value *value, struct str path, struct arena *arena)
+{
+    const struct source *source = value->place.source;
+    struct str folder = source ? source->name : STR("");
+    while (folder.len > 0 && folder.ptr[folder.len - 1] != '/') {
+        folder.len--;
+    }
+    return folder.len > 0 ? arena_printf(arena, "%.*s%.*s", STR_ARG(folder), STR_ARG(path)) : path;
+}
+
+/* Where the user's file of this word is on this machine. */
+static struct str plugin_command_own(const struct value *word, struct arena *arena)
+{
+    struct str text = value_text(word);
+    return str_starts(text, "~/") ? file_expand_home(arena, text)
+                                  : plugin_command_path(word, text, arena);
+}
+
 const char *const *plugin_command_argv(const struct config *config, bool is_on_head,
                                        struct arena *arena)
 {
@@ -29,8 +47,10 @@ const char *const *plugin_command_argv(const struct config *config, bool is_on_h
     for (size_t i = 0; i < count; i++) {
         struct str word = value_text(command->list.items[i]);
         bool is_own = is_own_file(word);
-        struct str there = is_own && is_on_head ? path_on_head(word, i, arena) : word;
-        argv[i] = arena_str(arena, is_own ? file_expand_home(arena, there) : there).ptr;
+        struct str path = !is_own      ? word
+                          : is_on_head ? file_expand_home(arena, path_on_head(word, i, arena))
+                                       : plugin_command_own(command->list.items[i], arena);
+        argv[i] = arena_str(arena, path).ptr;
     }
     return argv;
 }
@@ -49,7 +69,8 @@ bool plugin_command_files(const struct config *config, struct arena *arena,
         if (!is_own_file(word)) {
             continue;
         }
-        if (!file_read(arena_str(arena, file_expand_home(arena, word)).ptr, &text, err)) {
+        struct str path = plugin_command_own(command->list.items[i], arena);
+        if (!file_read(arena_str(arena, path).ptr, &text, err)) {
             return err_wrap(err, "provider.command, which the head also needs");
         }
         files[count++] = (struct node_file){path_on_head(word, i, arena),

@@ -59,8 +59,7 @@ bool file_read(const char *path, struct buf *out, struct err *err)
         close(fd);
     }
     if (ok && out->is_full) {
-        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes, the maximum for a cluster file",
-                       path, out->cap);
+        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes, the maximum", path, out->cap);
     }
     return ok;
 }

@@ -146,6 +146,17 @@ def test_rays_provider_classes_are_not_supported_yet(shoal, write):
         assert "Ray's Python provider classes are not supported yet" in done.stderr
 
 
+def test_a_word_of_the_command_is_relative_to_the_cluster_file(shoal, write, repository, tmp_path):
+    """A program of the same name in the current directory must not run."""
+    example = repository / "examples" / "plug-ins" / "file_cloud.py"
+    write("x/cloud.py", example.read_text(encoding="utf-8"))
+    write("cloud.py", "import os; os.system('touch ran')\n")
+    write("x/x.yaml", EXTERNAL % "command: [python3, ./cloud.py], state: cloud.json")
+    done = shoal("check", "x/x.yaml")
+    assert "file cloud: replies" in done.stdout, done.stdout + done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_plugin_is_checked(shoal, write, repository, tmp_path):
     """`check` names the guarantees that are weaker, and creates nothing."""
     program = os.path.join(repository, "examples", "plug-ins", "file_cloud.py")
