@@ -10,6 +10,7 @@ import random
 import subprocess
 import time
 
+import lagoon
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -72,6 +73,16 @@ def test_rules_of_the_small_plugin(cloud):
     status, out, err = cloud.run("rules", "--plain")
     assert status == 0, out + err
     assert cloud.live() == [] and cloud.record() == ""
+
+
+def test_rules_of_a_plugin_over_http(cloud):
+    """It was written from the documentation alone."""
+    lagoon_cloud = lagoon.Lagoon()
+    cloud.program = HERE / "lagoon_plugin.py"
+    cloud.environment["LAGOON_URL"] = lagoon_cloud.url
+    status, out, err = cloud.run("rules", "--plain")
+    assert status == 0, out + err
+    assert lagoon_cloud.live() == [] and lagoon_cloud.texts == {"conform": ""}
 
 
 def test_many_take_at_once(cloud):
