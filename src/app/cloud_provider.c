@@ -5,6 +5,7 @@
 #include "app/node_params.h"
 #include "app/own_hosts.h"
 #include "app/plugin_command.h"
+#include "app/ray_class.h"
 #include "base/attr.h"
 #include "provider/aws/aws_provider.h"
 #include "provider/aws/preflight/caller_policy.h"
@@ -126,31 +127,31 @@ static bool open_local(const struct cloud_session *session, const struct config 
 }
 
 static bool open_plugin(const struct cloud_session *session, const struct config *config,
-                        bool is_on_head, const struct provider_cluster *cluster,
-                        struct arena *arena, struct provider **ret_provider, struct err *err)
+                        const struct cloud_provider_head *head,
+                        const struct provider_cluster *cluster, struct arena *arena,
+                        struct provider **ret_provider, struct err *err)
 {
-    const struct external_setup setup = {
+    struct external_setup setup = {
         .loop = session->loop,
         .children = session->children,
-        .argv = plugin_command_argv(config, is_on_head, arena),
+        .argv = plugin_command_argv(config, head != NULL, arena),
         .env = cloud_session_aws(session).environ,
     };
-    return external_provider_open(&setup, cluster, ret_provider, err);
+    return (!config_is_ray_class(config) ||
+            ray_class_setup(config, head, setup.env, arena, &setup, err)) &&
+           external_provider_open(&setup, cluster, ret_provider, err);
 }
 
 bool cloud_provider_supports(const struct config *config, struct err *err)
 {
-    if (str_is(config->provider_type, "aws") || config_is_local(config) || config_plugin(config)) {
+    if (str_is(config->provider_type, "aws") || config_is_local(config) || config_plugin(config) ||
+        config_is_ray_class(config)) {
         return true;
     }
-    if (str_is(config->provider_type, "external")) {
-        return err_set(err, ERR_UNAVAILABLE,
-                       "provider.module: Ray's Python provider classes are not supported yet. "
-                       "Write a plug-in instead and name it in provider.command");
-    }
-    return err_set(err, ERR_UNAVAILABLE,
-                   "provider %.*s is not supported yet; use aws, local, or external with a plug-in",
-                   STR_ARG(str_sub(config->provider_type, 0, 100)));
+    return err_set(
+        err, ERR_UNAVAILABLE,
+        "provider %.*s is not supported yet; use aws, azure, vsphere, local, or external",
+        STR_ARG(str_sub(config->provider_type, 0, 100)));
 }
 
 bool cloud_provider_open_on(const struct cloud_session *session, const struct config *config,
@@ -164,8 +165,8 @@ bool cloud_provider_open_on(const struct cloud_session *session, const struct co
     if (!cloud_provider_supports(config, err)) {
         return false;
     }
-    if (config_plugin(config)) {
-        return open_plugin(session, config, head != NULL, cluster, arena, ret_provider, err);
+    if (config_plugin(config) || config_is_ray_class(config)) {
+        return open_plugin(session, config, head, cluster, arena, ret_provider, err);
     }
     return config_is_local(config)
                ? open_local(session, config, head, cluster, arena, ret_provider, err)

@@ -34,11 +34,14 @@ static void cluster_state_add_plugin(struct buf *name, const struct config *conf
     AUTO_BUF struct buf words;
     uint8_t digest[SHA256_BYTES];
     const struct value *command = config_plugin(config);
+    struct str module = value_text(value_get_c(config->provider, "module"));
+    bool is_class = config_is_ray_class(config) && module.len > 0;
     buf_init(&words, COMMAND_BYTES_MAX);
-    if (!command) {
+    if (!command && !is_class) {
         return;
     }
-    for (size_t i = 0; i < command->list.count; i++) {
+    buf_add(&words, is_class ? module : STR(""));
+    for (size_t i = 0; command && i < command->list.count; i++) {
         buf_add(&words, value_text(command->list.items[i]));
         buf_add_char(&words, '\n');
     }
@@ -186,7 +189,8 @@ static bool cluster_state_find_key(struct cluster_state *state, const struct con
         !file_read(public_path, &text, err)) {
         return false;
     }
-    state->own_key = path;
+    /* The class installs the named key on workers, too. */
+    state->own_key = is_named && config_trusts_first_key(config) ? state->key : path;
     state->public_key = arena_str(arena, str_trim(buf_str(&text)));
     return true;
 }

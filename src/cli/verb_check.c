@@ -82,7 +82,7 @@ struct unchecked {
 
 static struct unchecked unchecked_of(const struct config *config)
 {
-    if (config && config_plugin(config)) {
+    if (config && (config_plugin(config) || config_is_ray_class(config))) {
         return (struct unchecked){not_checked_plugin, ARRAY_LEN(not_checked_plugin)};
     }
     return config && config_is_local(config)

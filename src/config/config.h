@@ -100,6 +100,26 @@ static inline const struct value *config_plugin(const struct config *config)
     return is_plugin ? command : NULL;
 }
 
+/* A node provider class of Ray, behind an adapter in Python (app/ray_class.h). */
+static inline bool config_is_ray_class(const struct config *config)
+{
+    return str_is(config->provider_type, "azure") || str_is(config->provider_type, "vsphere") ||
+           (str_is(config->provider_type, "external") && value_get_c(config->provider, "module"));
+}
+
+/* Where in a node_config the class takes user data. Empty: nowhere. */
+static inline struct str config_user_data_key(const struct config *config)
+{
+    return config_is_ray_class(config) ? value_text(value_get_c(config->shoal, "user_data_key"))
+                                       : STR("UserData");
+}
+
+/* The host key of a new machine cannot be set, so the first one that it shows is trusted. */
+static inline bool config_trusts_first_key(const struct config *config)
+{
+    return config_is_ray_class(config) && config_user_data_key(config).len == 0;
+}
+
 /*
  * Reads the file in `source` and fills in defaults. Findings go to `diags`; if they include an
  * error, Ray would reject the file, and the result is NULL.

@@ -137,13 +137,18 @@ available_node_types: {head: {node_config: {}, resources: {CPU: 1}}}
 '''
 
 
-def test_rays_provider_classes_are_not_supported_yet(shoal, write):
-    path = write("x.yaml", EXTERNAL % "module: a.B")
+def test_a_python_without_ray(shoal, write):
+    """A node provider class of Ray needs one."""
+    text = EXTERNAL % "module: a.B" + "metadata: {shoal: {python: %s}}\n"
+    write("x.yaml", text % "/usr/bin/python3")
     assert shoal("validate", "x.yaml").returncode == 0
-    for words in (("up", "-y"), ("down", "-y")):
+    for words in (("up", "-y"), ("down", "-y"), ("check",)):
         done = shoal(*words, "x.yaml")
-        assert done.returncode == 1, path
-        assert "Ray's Python provider classes are not supported yet" in done.stderr
+        assert done.returncode == 1 and "/usr/bin/python3 has no Ray" in done.stderr, done.stderr
+        assert "metadata.shoal.python" in done.stderr
+    write("x.yaml", text % "/no/python")
+    done = shoal("check", "x.yaml")
+    assert done.returncode == 1 and "the class in provider.module ended" in done.stderr, done.stderr
 
 
 def test_a_word_of_the_command_is_relative_to_the_cluster_file(shoal, write, repository, tmp_path):

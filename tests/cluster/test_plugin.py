@@ -5,6 +5,7 @@ its lines to this test, which makes the calls to the bed.
 import json
 import socketserver
 import subprocess
+import sys
 import threading
 import time
 
@@ -102,6 +103,77 @@ def served(bed, ec2, group):
         yield cloud, port
         subprocess.run(["iptables", "-w", "10", "-D", *rule], check=True)
         server.shutdown()
+
+
+CLASS = """
+import json
+import socket
+import uuid
+from ray.autoscaler.node_provider import NodeProvider
+
+class Provider(NodeProvider):
+    def ask(self, op, **fields):
+        place = (self.provider_config["host"], self.provider_config["port"])
+        with socket.create_connection(place, 30) as link, link.makefile("rw") as file:
+            file.write(json.dumps({"id": 1, "op": op, **fields}) + chr(10))
+            file.flush()
+            return json.loads(file.readline())
+
+    def non_terminated_nodes(self, filters):
+        wanted = {**filters, "ray-cluster-name": self.cluster_name}
+        self.nodes = {m["id"]: m for m in self.ask("list")["machines"]
+                      if m["state"] in ("pending", "running")}
+        return [n for n, m in self.nodes.items() if wanted.items() <= m["tags"].items()]
+
+    def node_tags(self, node):
+        return self.nodes[node]["tags"]
+
+    def is_running(self, node):
+        return self.nodes[node]["state"] == "running"
+
+    def internal_ip(self, node):
+        return self.nodes[node]["private_ip"]
+
+    def external_ip(self, node):
+        return self.nodes[node]["public_ip"]
+
+    def set_node_tags(self, node, tags):
+        self.ask("tag", ids=[node], tags=tags)
+
+    def create_node(self, node_config, tags, count):
+        self.ask("launch", node_config={k: v for k, v in node_config.items() if k != "UserData"},
+                 user_data=node_config["UserData"], token=uuid.uuid4().hex, count=count,
+                 shutdown="terminate", tags={**tags, "ray-cluster-name": self.cluster_name})
+
+    def terminate_node(self, node):
+        self.ask("terminate", ids=[node])
+"""
+
+
+def test_a_class_of_ray(served, cluster, laptop):
+    """The service on the head loads it with the Python that runs Ray there."""
+    cloud, port = served
+    (laptop.here / "relay_cloud.py").write_text(CLASS, encoding="ascii")
+    config = files.quick("classy", workers=1)
+    config["provider"] = {"type": "external", "region": driver.settings.REGION,
+                          "module": "relay_cloud.Provider", "host": driver.settings.GATEWAY,
+                          "port": port}
+    for key in ("cluster_synced_files", "worker_setup_commands", "head_setup_commands",
+                "setup_commands", "initialization_commands", "rsync_exclude", "rsync_filter"):
+        config.setdefault(key, [])
+    config.setdefault("file_mounts", {})
+    config["available_node_types"]["worker"]["max_workers"] = 2
+    config["max_workers"] = 2
+    config.setdefault("metadata", {}).setdefault("shoal", {}).update(
+        python=sys.executable, user_data_key="UserData")
+    made = cluster(config)
+    done = made.up()
+    print(f"up {done.seconds:.1f} s")
+    assert made.alive() == 2, str(done)
+    made("submit", laptop.file("grow.py", GROW), seconds=100)
+    assert len(made.machines()) == 3 and len(cloud.peers) == 2, cloud.peers
+    made.down()
+    assert made.machines() == [] and laptop.leftovers() == []
 
 
 def test_up_and_down(served, cluster, laptop):

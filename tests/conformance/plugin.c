@@ -1,6 +1,6 @@
 /*
  * plugin.c: a plug-in for the factory: --image is its program, SHOAL_PLUGIN_STATE its file, and
- * SHOAL_PLUGIN_MS the deadline of a request.
+ * SHOAL_PLUGIN_MS the deadline of a request. RAY_CLASS is the class for ray_class_plugin.
  */
 #include "conform.h"
 
@@ -23,6 +23,9 @@ void plugin_add(struct param *settings, struct arena *arena)
     struct str rest = str_from(getenv("SHOAL_PLUGIN_CAN"));
     param_add_text(settings, "state", str_from(getenv("SHOAL_PLUGIN_STATE")), arena);
     param_add_number(param_add_map(settings, "limits", arena), "c5.large", SCARCE, arena);
+    if (getenv("RAY_CLASS")) {
+        param_add_text(settings, "module", str_from(getenv("RAY_CLASS")), arena);
+    }
     if (getenv("SHOAL_PLUGIN_CAN")) {
         struct param *list = param_add_list(settings, "can", arena);
         while (rest.len > 0) {

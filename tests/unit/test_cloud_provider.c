@@ -70,10 +70,10 @@ static void supported_providers(void **state)
     check_supported("{type: gcp}", "provider gcp is not supported yet");
     check_supported("{type: aws, command: [./a]}", "");
     check_supported("{type: gcp, command: [./a]}", "provider gcp is not supported yet");
-    check_supported("{type: external, module: a.B}",
-                    "Ray's Python provider classes are not supported yet");
-    check_supported("{type: external, module: a.B, command: [./a]}",
-                    "Ray's Python provider classes are not supported yet");
+    check_supported("{type: external, module: a.B}", "");
+    check_supported("{type: azure}", "");
+    check_supported("{type: vsphere}", "");
+    check_supported("{type: spark}", "provider spark is not supported yet");
 }
 
 int main(void)

@@ -4,6 +4,7 @@
 #include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
 #include "app/plugin_command.h"
+#include "app/ray_class.h"
 #include "fixture.h"
 #include "io/file.h"
 #include "scratch.h"
@@ -26,6 +27,7 @@ struct scene {
 };
 
 static const char *provider = "type: aws, region: us-west-2";
+static const char *shoal = ""; /* keys of metadata.shoal */
 
 static const struct config *read_config(struct scene *scene, bool names_key)
 {
@@ -36,8 +38,9 @@ static const struct config *read_config(struct scene *scene, bool names_key)
         "cluster_name: demo\nprovider: {%s}\n"
         "auth: {ssh_user: ubuntu%.*s}\nmax_workers: 1\nhead_node_type: head\n"
         "available_node_types:\n"
-        "  head: {node_config: {InstanceType: m5.large, KeyName: mine}, resources: {CPU: 2}}\n",
-        provider, STR_ARG(names_key ? key : STR("")));
+        "  head: {node_config: {InstanceType: m5.large, KeyName: mine}, resources: {CPU: 2}}\n"
+        "metadata: {shoal: {%s}}\n",
+        provider, STR_ARG(names_key ? key : STR("")), shoal);
     const struct value *tree = fixture_prepare(scene->f, yaml.ptr);
     assert_non_null(tree);
     return config_type(arena, tree);
@@ -134,6 +137,31 @@ static void the_users_key_stays_here(void **state)
     tear_down(&scene);
 }
 
+/* A class of Ray that knows no user data installs it on the workers, too. */
+static void the_users_key_of_a_class(void **state)
+{
+    static const struct {
+        const char *provider, *shoal;
+        bool is_sent;
+    } cases[] = {
+        {"type: azure, location: west, resource_group: g", "", true},
+        {"type: azure, location: west, resource_group: g", "user_data_key: UserData", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct scene scene;
+        provider = cases[i].provider;
+        shoal = cases[i].shoal;
+        set_up(&scene, true);
+        bool is_sent = str_find(file_named(&scene, BOOTSTRAP_KEY)->bytes, "the user's own") !=
+                       SIZE_MAX;
+        assert_int_equal(is_sent, cases[i].is_sent);
+        assert_int_equal(config_trusts_first_key(scene.launch.config), cases[i].is_sent);
+        tear_down(&scene);
+    }
+    shoal = "";
+}
+
 static void write_plugin(const char *folder, const char *text)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -178,6 +206,76 @@ static void the_head_is_sent_the_plugin(void **state)
     assert_int_equal(scratch_remove(home), 0);
 }
 
+/* Words of the file conf/x.yaml that are relative to it. */
+static void words_are_relative_to_the_cluster_file(void **state)
+{
+    static const struct {
+        const char *file, *word, *path;
+    } cases[] = {
+        {"x.yaml", "./a.py", "./a.py"},         {"conf/x.yaml", "./a.py", "conf/./a.py"},
+        {"/conf/x.yaml", "../a", "/conf/../a"}, {"/x.yaml", "./a", "/./a"},
+        {"conf/x.yaml", "a.py", "a.py"},        {"conf/x.yaml", "/a.py", "/a.py"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FIXTURE struct fixture *f = fixture_new();
+        struct source source = {.name = str_from(cases[i].file)};
+        struct value *tree = value_new(&f->arena, VALUE_MAP, (struct place){&source, 1, 1, 1});
+        struct value *list = value_new(&f->arena, VALUE_LIST, tree->place);
+        value_list_add(&f->arena, list,
+                       value_string(&f->arena, str_from(cases[i].word), tree->place));
+        value_map_set_c(&f->arena, tree, "command", list);
+        const struct config config = {.provider = tree, .provider_type = STR("external")};
+        assert_string_equal(plugin_command_argv(&config, false, &f->arena)[0], cases[i].path);
+    }
+}
+
+/* The module next to the cluster file, and what the class prepared here. */
+static void the_head_is_sent_the_class(void **state)
+{
+    static const struct {
+        const char *provider;
+        size_t count;
+    } cases[] = {
+        {"{type: external, module: my_cloud.Provider}", 2},
+        {"{type: external, module: my_cloud.deeper.Provider}", 1}, /* a package is installed */
+        {"{type: external, module: ../my_cloud.Provider}", 1},
+        {"{type: azure}", 1},
+        {"{type: external, command: [./a]}", 0},
+        {"{type: aws}", 0},
+    };
+    char home[] = "/tmp/shoal-home-XXXXXX";
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct err err;
+    (void)state;
+    assert_non_null(mkdtemp(home));
+    struct source source = {.name = arena_printf(&arena, "%s/x.yaml", home)};
+    assert_true(
+        file_write(arena_printf(&arena, "%s/my_cloud.py", home).ptr, STR("class"), 0600, &err));
+    assert_true(file_write(arena_printf(&arena, "%s/ray-class-bootstrap.json", home).ptr, STR("{}"),
+                           0600, &err));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FIXTURE struct fixture *f = fixture_new();
+        struct value *tree = value_copy_shallow(&f->arena, fixture_read_c(f, cases[i].provider));
+        struct node_file files[RAY_CLASS_FILES_MAX];
+        size_t count;
+        tree->place.source = &source;
+        const struct config config = {.provider = tree,
+                                      .provider_type = value_text(value_get_c(tree, "type"))};
+        assert_true(ray_class_files(&config, home, &arena, files, &count, &err));
+        assert_int_equal(count, cases[i].count);
+        if (count == 2) {
+            assert_str(files[0].path, "~/.shoal/cluster/plug-in/my_cloud.py");
+            assert_str(files[0].bytes, "class");
+        }
+        if (count > 0) {
+            assert_str(files[count - 1].path, "~/.shoal/cluster/plug-in/ray-class-bootstrap.json");
+            assert_int_equal(files[count - 1].mode, 0600);
+        }
+    }
+    assert_int_equal(scratch_remove(home), 0);
+}
+
 static void a_plugin_that_cannot_be_read(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -196,7 +294,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_is_sent_the_clusters_own_key),
         cmocka_unit_test(the_users_key_stays_here),
+        cmocka_unit_test(the_users_key_of_a_class),
         cmocka_unit_test(the_head_is_sent_the_plugin),
+        cmocka_unit_test(words_are_relative_to_the_cluster_file),
+        cmocka_unit_test(the_head_is_sent_the_class),
         cmocka_unit_test(a_plugin_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,9 @@ static void greetings(void **state)
         {"{\"version\":1,\"can\":[1]}", "\"can\" must be a list"},
         {"{\"version\":1,\"zones\":\"a\"}", "\"zones\" must be a list"},
         {"{\"version\":1,\"zones\":[\"\"]}", "\"zones\" must be a list"},
+        {"{\"version\":1,\"notes\":\"a\"}", "\"notes\" must be a list"},
+        {"{\"version\":1,\"notes\":[1]}", "\"notes\" must be a list"},
+        {"{\"version\":1,\"notes\":[1,2,3,4,5,6,7,8,9]}", "at most 8"},
         {"{\"version\":1,\"zones\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}", "at most 16"},
         {"{\"version\":1,\"parallel\":0}", "between 1 and 16"},
         {"{\"version\":1,\"parallel\":17}", "between 1 and 16"},
@@ -92,11 +95,13 @@ static void greetings(void **state)
     assert_int_equal(hello.parallel, 1);
     assert_int_equal(hello.zone_count, 0);
     assert_true(read_hello("{\"version\":1,\"name\":\"n\",\"can\":[\"new\",\"tokens\",\"stop\"],"
-                           "\"zones\":[\"a\",\"b\"],\"parallel\":16,\"list_delay_s\":300}",
+                           "\"zones\":[\"a\",\"b\"],\"parallel\":16,\"list_delay_s\":300,"
+                           "\"notes\":[\"slow\\u0007\"]}",
                            &arena, &hello, &err));
     assert_true(hello.has_tokens && hello.can_stop);
     assert_false(hello.has_atomic_swap || hello.has_tags);
     assert_true(str_is(hello.name, "n") && str_is(hello.zones[1], "b"));
+    assert_true(hello.note_count == 1 && str_is(hello.notes[0], "slow?"));
     assert_int_equal(hello.parallel, 16);
     assert_int_equal(hello.list_delay_s, 300);
     assert_true(

@@ -256,6 +256,7 @@ bool launch_head_place(const struct cluster_session *launch, struct str id, stru
         .address = arena_str(launch->arena, launch_reaches_by_id(config) ? id : address),
         .machine = arena_str(launch->arena, cluster_state_key_name(id)),
         .known_hosts = cluster_state_known_hosts(&launch->state, id, launch->arena),
+        .user_hosts = config_trusts_first_key(config) ? "/dev/null" : NULL,
         .identity = launch->state.key,
         .control = cluster_state_control(&launch->state, id, launch->arena),
         .proxy_command = launch_proxy_command(launch),

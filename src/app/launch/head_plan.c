@@ -6,6 +6,7 @@
 #include "app/local_host.h"
 #include "app/paths.h"
 #include "app/plugin_command.h"
+#include "app/ray_class.h"
 #include "app/setup/start_command.h"
 #include "base/encode.h"
 #include "config/hash.h"
@@ -147,16 +148,23 @@ static const struct node_file *files_of(const struct cluster_session *launch,
         {STR(BOOTSTRAP_KEY), key, 0600},
     };
     struct node_file *plugin;
+    struct node_file class[RAY_CLASS_FILES_MAX];
     size_t plugin_count;
-    if (!plugin_command_files(launch->config, launch->arena, &plugin, &plugin_count, err)) {
+    size_t class_count;
+    if (!plugin_command_files(launch->config, launch->arena, &plugin, &plugin_count, err) ||
+        !ray_class_files(launch->config, launch->state.folder, launch->arena, class, &class_count,
+                         err)) {
         return NULL;
     }
-    size_t most = ARRAY_LEN(files) + plugin_count + own_workers(launch);
+    size_t most = ARRAY_LEN(files) + plugin_count + class_count + own_workers(launch);
     struct node_file *kept = ARENA_ARRAY(launch->arena, most, struct node_file);
     memcpy(kept, files, sizeof(files));
     *ret_count = ARRAY_LEN(files);
     for (size_t i = 0; i < plugin_count; i++) {
         kept[(*ret_count)++] = plugin[i];
+    }
+    for (size_t i = 0; i < class_count; i++) {
+        kept[(*ret_count)++] = class[i];
     }
     return add_host_keys(launch, kept, ret_count, err) ? kept : NULL;
 }
@@ -173,6 +181,13 @@ static bool hash_plugin(const struct cluster_session *launch, uint64_t *hash, st
     }
     for (size_t i = 0; i < count; i++) {
         *hash = str_hash_from(*hash, files[i].bytes);
+    }
+    struct node_file class[RAY_CLASS_FILES_MAX];
+    if (!ray_class_files(launch->config, NULL, launch->arena, class, &count, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        *hash = str_hash_from(*hash, class[i].bytes);
     }
     return true;
 }

@@ -161,6 +161,7 @@ static void up_head_connect_head(struct up *up)
     }
     bool is_pinned = launch_head_place(launch, up->head_id, up->head_address, &place);
     if (!is_pinned && !config_is_local(launch->config) &&
+        !config_trusts_first_key(launch->config) &&
         !cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
         up_fail(up, &err);
         return;

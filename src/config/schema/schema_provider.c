@@ -44,8 +44,8 @@ static const struct schema_key provider_keys[] = {
     {.name = "type",
      .types = SCHEMA_STRING,
      .flags = SCHEMA_REQUIRED,
-     .help = "aws, gcp, azure, vsphere, local (your own machines) or external (a plug-in). `shoal "
-             "up` supports aws only.",
+     .help = "aws, gcp, azure, vsphere, local (your own machines) or external (a plug-in, or a "
+             "class of Ray). `shoal up` does not support gcp yet.",
      .example = "type: aws"},
     {.name = "region",
      .types = SCHEMA_STRING,
@@ -181,7 +181,7 @@ static const struct schema_key provider_keys[] = {
     {.name = "module",
      .types = SCHEMA_STRING,
      .readers = FOR_EXTERNAL,
-     .help = "Ray's Python provider class. `shoal up` does not support these classes yet.",
+     .help = "A node provider class of Ray, which runs in your Python (metadata.shoal.python).",
      .example = "module: my_package.MyProvider"},
     {.name = "vsphere_config",
      .types = SCHEMA_ANY,

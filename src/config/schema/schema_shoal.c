@@ -121,6 +121,18 @@ static const struct schema_key shoal_keys[] = {
              "expired, and shoal gc --delete terminates it, with its disks. Nothing is "
              "terminated automatically.",
      .example = "idle_terminate: 14d"},
+    {.name = "python",
+     .types = SCHEMA_STRING,
+     .fallback = "python3",
+     .help = "Python that has Ray, for a node provider class of Ray (provider.module, azure, "
+             "vsphere). If it is not on the head, the one that runs Ray is used there.",
+     .example = "python: ~/venv/bin/python3"},
+    {.name = "user_data_key",
+     .types = SCHEMA_STRING,
+     .fallback = "nodes get no user data",
+     .help = "Key of a node_config in which a node provider class of Ray takes user data for "
+             "cloud-init. Without it, the host key of a new node is trusted at first contact.",
+     .example = "user_data_key: UserData"},
 };
 const struct schema_object schema_shoal = {"metadata.shoal", shoal_keys, ARRAY_LEN(shoal_keys),
                                            SCHEMA_EXTRA_ERROR};

@@ -18,6 +18,8 @@ struct external_provider {
     struct arena arena; /* for the provider's lifetime */
     struct plugin *plugin;
     json_t *settings;
+    json_t *more;          /* NULL: none */
+    struct str path;       /* of the plug-in in the cluster file */
     struct str nonce;      /* of this process */
     struct str uid;        /* of the lease, or adopted; may be empty */
     uint64_t epoch;        /* of the own lease; 0: none */

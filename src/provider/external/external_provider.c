@@ -2,12 +2,13 @@
 #include "provider/external/external_provider.h"
 
 #include "base/encode.h"
+#include "io/json_line.h"
 #include "io/xalloc.h"
 #include "provider/external/external_operation.h"
 
 #include <sys/random.h>
 
-enum { NONCE_BYTES = 16, FINDINGS_MAX = 5 };
+enum { NONCE_BYTES = 16, FINDINGS_MAX = 4 + PLUGIN_NOTES_MAX };
 
 struct external_provider *external_of(struct provider *base)
 {
@@ -19,11 +20,8 @@ struct external_provider *external_of(struct provider *base)
 static struct finding *external_provider_find(struct finding *finding, enum finding_level level,
                                               struct str text, const char *remedy)
 {
-    *finding = (struct finding){.level = level,
-                                .subject = STR("plug-in"),
-                                .text = text,
-                                .path = STR("provider.command"),
-                                .remedy = str_from(remedy)};
+    *finding = (struct finding){
+        .level = level, .subject = STR("plug-in"), .text = text, .remedy = str_from(remedy)};
     return finding;
 }
 
@@ -71,6 +69,12 @@ static void external_provider_on_surveyed(struct external_operation *operation)
                                             operation->listed_count == 1 ? "" : "s"),
                                "");
         count += find_weaknesses(hello, &findings[count]);
+        for (size_t i = 0; i < hello->note_count; i++) {
+            external_provider_find(&findings[count++], FINDING_WARNING, hello->notes[i], "");
+        }
+        for (size_t i = 0; i < count; i++) {
+            findings[i].path = provider->path;
+        }
         provider->zone_count = hello->zone_count;
         for (size_t i = 0; i < hello->zone_count; i++) {
             provider->zones[i] = arena_str(&provider->arena, hello->zones[i]);
@@ -117,6 +121,7 @@ static void external_close(struct provider *base)
     }
     plugin_free(provider->plugin);
     json_decref(provider->settings);
+    json_decref(provider->more);
     arena_clear(&provider->arena);
     free(provider);
 }
@@ -150,8 +155,12 @@ bool external_provider_open(const struct external_setup *setup,
 {
     uint8_t bytes[NONCE_BYTES];
     char hex[2 * NONCE_BYTES + 1];
+    json_t *more = NULL;
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
+    }
+    if (setup->more && !json_line_read(str_from(setup->more), "the cluster file", &more, err)) {
+        return false;
     }
     struct external_provider *provider = HEAP_NEW(struct external_provider);
     arena_init(&provider->arena);
@@ -161,6 +170,8 @@ bool external_provider_open(const struct external_setup *setup,
     provider->cluster = cluster;
     provider->nonce = arena_str(&provider->arena, str_from(hex));
     provider->settings = external_param_json(cluster->provider);
+    provider->more = more;
+    provider->path = str_from(setup->path ? setup->path : "provider.command");
     provider->plugin = plugin_new(&(struct plugin_setup){
         .loop = setup->loop,
         .children = setup->children,
@@ -168,6 +179,8 @@ bool external_provider_open(const struct external_setup *setup,
         .env = setup->env,
         .cluster = arena_str(&provider->arena, cluster->name).ptr,
         .settings = provider->settings,
+        .more = more,
+        .what = setup->what,
         .deadline_ms = setup->deadline_ms,
     });
     *ret_provider = &provider->base;

@@ -22,6 +22,9 @@ struct external_setup {
     const char *const *argv; /* of the plug-in */
     const char *const *env;  /* "NAME=value"; ends with NULL */
     int64_t deadline_ms;     /* of a request; 0: the default */
+    const char *what;        /* for messages; NULL: "the plug-in (provider.command)" */
+    const char *path;        /* its key in the cluster file; NULL: provider.command */
+    const char *more;        /* "ray" in hello, as JSON; may be NULL */
 };
 
 /* Starts nothing yet. `cluster` and the strings of the setup must outlive the provider. */

@@ -176,7 +176,7 @@ static void plugin_break(struct plugin *plugin, enum err_kind kind, const char *
     va_start(args, fmt);
     vsnprintf(why, sizeof(why), fmt, args);
     va_end(args);
-    err_set(&err, kind, "the plug-in (provider.command) %s", why);
+    err_set(&err, kind, "%s %s", plugin->setup.what, why);
     add_tail(plugin, &err);
     plugin_fail(plugin, plugin->has_worked ? OUTCOME_THROTTLED : OUTCOME_INVALID, &err);
 }
@@ -322,6 +322,9 @@ static void plugin_start(struct plugin *plugin)
     json_object_set_new(hello, "version", json_integer(PLUGIN_VERSION));
     json_put_text(hello, "cluster", str_from(setup->cluster));
     json_object_set_new(hello, "provider", json_deep_copy(setup->settings));
+    if (setup->more) {
+        json_object_set_new(hello, "ray", json_deep_copy(setup->more));
+    }
     plugin->hello_id = ++plugin->last_id;
     bool is_sent = plugin_write(plugin, plugin->hello_id, "hello", hello);
     json_decref(hello);
@@ -383,6 +386,7 @@ struct plugin *plugin_new(const struct plugin_setup *setup)
     struct plugin *plugin = HEAP_NEW(struct plugin);
     plugin->setup = *setup;
     plugin->setup.deadline_ms = setup->deadline_ms > 0 ? setup->deadline_ms : DEADLINE_MS;
+    plugin->setup.what = setup->what ? setup->what : "the plug-in (provider.command)";
     plugin->setup.pause_ms = setup->pause_ms > 0 ? setup->pause_ms : PAUSE_MS;
     plugin->deliver = (struct loop_task){.run = on_deliver, .context = plugin};
     plugin->timer = loop_timer_new(setup->loop, plugin_on_timer, plugin);

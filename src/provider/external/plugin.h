@@ -26,6 +26,8 @@ struct plugin_setup {
     const char *const *env; /* "NAME=value"; ends with NULL */
     const char *cluster;
     const json_t *settings; /* the provider section of the file */
+    const json_t *more;     /* "ray" in hello; may be NULL */
+    const char *what;       /* for messages; default "the plug-in (provider.command)" */
     int64_t deadline_ms;    /* of a request; default 60 s */
     int64_t pause_ms;       /* before the first restart, doubled for each further one; 500 ms */
 };

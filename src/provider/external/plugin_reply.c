@@ -3,6 +3,8 @@
 
 #include "io/json_line.h"
 
+#include <stdio.h>
+
 enum { NAME_BYTES_MAX = 60, MESSAGE_BYTES_MAX = 300 };
 
 /* ---- fields ---- */
@@ -160,6 +162,29 @@ static bool read_zones(const json_t *body, struct arena *arena, struct plugin_he
     return true;
 }
 
+static bool read_notes(const json_t *body, struct arena *arena, struct plugin_hello *hello,
+                       struct err *err)
+{
+    const json_t *list = json_object_get(body, "notes");
+    const json_t *item;
+    size_t i;
+    if (list && (!json_is_array(list) || json_array_size(list) > PLUGIN_NOTES_MAX)) {
+        return wrong_field("notes", "a list of at most 8 strings", err);
+    }
+    json_array_foreach(list, i, item)
+    {
+        struct str note = str_sub(plugin_reply_str(item), 0, MESSAGE_BYTES_MAX);
+        if (note.len == 0) {
+            return wrong_field("notes", "a list of at most 8 strings", err);
+        }
+        char text[MESSAGE_BYTES_MAX + 1];
+        snprintf(text, sizeof(text), "%.*s", STR_ARG(note));
+        plugin_make_visible(text);
+        hello->notes[hello->note_count++] = arena_str(arena, str_from(text));
+    }
+    return true;
+}
+
 bool plugin_hello_read(const json_t *body, struct arena *arena, struct plugin_hello *ret_hello,
                        struct err *err)
 {
@@ -174,7 +199,7 @@ bool plugin_hello_read(const json_t *body, struct arena *arena, struct plugin_he
                        (long long)version, PLUGIN_VERSION);
     }
     if (!read_text(body, "name", arena, &hello.name, err) || !read_abilities(body, &hello, err) ||
-        !read_zones(body, arena, &hello, err) ||
+        !read_zones(body, arena, &hello, err) || !read_notes(body, arena, &hello, err) ||
         !read_number(body, "parallel", 1, PLUGIN_PARALLEL_MAX, &hello.parallel, err) ||
         !read_number(body, "list_delay_s", 0, PLUGIN_LIST_DELAY_MAX_S, &hello.list_delay_s, err)) {
         return false;

@@ -23,6 +23,7 @@ enum {
     PLUGIN_ZONES_MAX = 16,
     PLUGIN_PARALLEL_MAX = 16,
     PLUGIN_LIST_DELAY_MAX_S = 300,
+    PLUGIN_NOTES_MAX = 8,
 };
 
 /* One line. */
@@ -44,8 +45,10 @@ struct plugin_hello {
     bool can_stop;        /* stop and start */
     struct str zones[PLUGIN_ZONES_MAX];
     size_t zone_count;
-    int64_t parallel;     /* requests at the same time */
-    int64_t list_delay_s; /* a new instance is listed after this time at the latest */
+    int64_t parallel;                   /* requests at the same time */
+    int64_t list_delay_s;               /* a new instance is listed after this time at the latest */
+    struct str notes[PLUGIN_NOTES_MAX]; /* warnings for the user */
+    size_t note_count;
 };
 
 /* The strings are copied into `arena`. */

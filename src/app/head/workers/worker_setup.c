@@ -390,6 +390,7 @@ static void worker_setup_set_place(struct worker *worker)
         .address = worker->machine.address,
         .machine = cluster_state_key_name(worker->machine.id),
         .known_hosts = cluster_state_known_hosts(setup->state, worker->machine.id, &worker->arena),
+        .user_hosts = config_trusts_first_key(setup->config) ? "/dev/null" : NULL,
         .identity = setup->identity,
         .control = cluster_state_control(setup->state, worker->machine.id, &worker->arena),
         .is_near = true,
@@ -438,7 +439,7 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     /* A worker that was set up before has generated its own host key, which is already pinned. Own
      * machines were pinned by `up`. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
-        !config_is_local(setups->setup.config) &&
+        !config_is_local(setups->setup.config) && !config_trusts_first_key(setups->setup.config) &&
         !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
         fail_with(worker, "storing its host key", &err);
         return;
