@@ -123,7 +123,7 @@ int cloud_session_exit_status(const struct cloud_session *session, const struct 
 static uint64_t random_seed(void)
 {
     uint64_t seed = 0;
-    if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed)) {
+    if (getentropy(&seed, sizeof(seed)) != 0) {
         seed = (uint64_t)getpid();
     }
     return seed;

@@ -115,7 +115,7 @@ static bool make_secret(const char *path, struct err *err)
 {
     uint8_t bytes[SECRET_BYTES];
     char hex[2 * SECRET_BYTES + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     encode_hex_to(hex, bytes, sizeof(bytes));

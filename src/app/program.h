@@ -1,4 +1,5 @@
-/* program.h: the running program. The only file of this layer with system-specific code. */
+/* program.h: the running program. program_linux.c and program_macos.c have the only code of this
+ * layer that is specific to a system. */
 #pragma once
 
 #include "base/arena.h"

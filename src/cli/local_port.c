@@ -1,6 +1,8 @@
 /* local_port.c: tests whether a port is in use by binding to it. */
 #include "cli/local_port.h"
 
+#include "io/os.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sys/socket.h>
@@ -12,7 +14,7 @@ bool local_port_is_free(uint16_t port)
                                .sin_port = htons(port),
                                .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     int on = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = os_socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0) {
         return true; /* ssh will say why */
     }

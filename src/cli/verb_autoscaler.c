@@ -1,13 +1,5 @@
-/* verb_autoscaler.c: runs the service on a cluster's head. */
-#include "app/head/service.h"
-#include "app/head/supervisor/supervise.h"
-#include "cli/output.h"
-
-struct autoscaler_fields {
-    const char *folder;
-    bool is_background;
-    bool is_supervisor;
-};
+/* verb_autoscaler.c: `shoal autoscaler`. */
+#include "cli/autoscaler_run.h"
 
 static const struct option options[] = {
     {"folder", 0, OPTION_TEXT, offsetof(struct autoscaler_fields, folder), "FOLDER", NULL,
@@ -22,20 +14,6 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal autoscaler --background", "Start the service as shoal up does."},
 };
-
-static int verb_autoscaler_run(const struct cli *cli, const void *fields)
-{
-    const struct autoscaler_fields *given = fields;
-    struct err err = {0};
-    if (given->is_supervisor) {
-        int status = service_supervise(given->folder, &err);
-        return status == 0 || err.kind == ERR_NONE ? status : output_error(cli, &err);
-    }
-    if (!given->is_background) {
-        return service_run(&(struct service_setup){.folder = given->folder});
-    }
-    return service_start(given->folder, &err) ? 0 : output_error(cli, &err);
-}
 
 const struct verb verb_autoscaler = {
     .name = "autoscaler",
@@ -55,5 +33,5 @@ const struct verb verb_autoscaler = {
     .exit_status = "0 if the service was asked to stop or, with --background, answers; 1 if it "
                    "cannot run; 2 for a usage error.",
     .fields_size = sizeof(struct autoscaler_fields),
-    .run = verb_autoscaler_run,
+    .run = autoscaler_run,
 };

@@ -11,6 +11,7 @@
 #include "cli/target.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 struct notebook_fields {
     struct target_fields target;
@@ -214,7 +215,7 @@ static bool notebook_run(struct notebook *notebook, const char *const *argv)
 static uint16_t notebook_remote_port(void)
 {
     uint16_t number = 0;
-    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+    if (getentropy(&number, sizeof(number)) != 0) {
         number = 0;
     }
     return (uint16_t)(REMOTE_FIRST + number % REMOTE_COUNT);

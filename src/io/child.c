@@ -12,12 +12,12 @@
 #include "io/failpoint.h"
 #include "io/file_limit.h"
 #include "io/loop_uv.h"
+#include "io/os.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -363,15 +363,11 @@ void child_forget(struct child *child)
  * Libraries open descriptors that a child would inherit (libcurl: its wake-up sockets). libuv
  * duplicates the three standard ones for the child, so all others may be closed on exec.
  */
-static void close_on_exec_all(void)
+static void child_close_others(void)
 {
-#ifdef SYS_close_range
-    enum { ON_EXEC = 4 }; /* CLOSE_RANGE_CLOEXEC, which older headers lack */
-    if (syscall(SYS_close_range, 3U, ~0U, ON_EXEC) == 0) {
-        return;
+    if (!os_close_on_exec_all()) {
+        uv_disable_stdio_inheritance();
     }
-#endif
-    uv_disable_stdio_inheritance();
 }
 
 static int child_spawn(struct child *child, const struct child_ends *ends)
@@ -390,7 +386,7 @@ static int child_spawn(struct child *child, const struct child_ends *ends)
         .stdio_count = 3,
         .stdio = stdio,
     };
-    close_on_exec_all();
+    child_close_others();
     child->process = HEAP_NEW(uv_process_t);
     child->process->data = child;
     file_limit_begin_child();

@@ -32,8 +32,9 @@ static int open_one(struct child_ends *ends, int number, bool is_pipe)
         ends->theirs[number] = open("/dev/null", O_RDWR | O_CLOEXEC);
         return ends->theirs[number] < 0 ? errno : 0;
     }
-    if (pipe2(both, O_CLOEXEC) != 0) {
-        return errno;
+    int fault = uv_pipe(both, 0, 0); /* closed on exec */
+    if (fault != 0) {
+        return -fault;
     }
     ends->ours[number] = both[number == 0 ? 1 : 0];
     ends->theirs[number] = both[number == 0 ? 0 : 1];

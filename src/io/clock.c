@@ -1,49 +1,29 @@
 /* clock.c: the system clocks, and formatting of timestamps. */
 #include "io/clock.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "io/os.h"
+
 #include <time.h>
-
-static int64_t read_ms(clockid_t which)
-{
-    struct timespec now = {0};
-    clock_gettime(which, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Linux's CLOCK_MONOTONIC stops while the machine is suspended; macOS's does not. */
-#ifdef CLOCK_BOOTTIME
-#define CLOCK_THAT_COUNTS_SUSPEND CLOCK_BOOTTIME
-#else
-#define CLOCK_THAT_COUNTS_SUSPEND CLOCK_MONOTONIC
-#endif
 
 static int64_t machine_monotonic_ms(void *context)
 {
     (void)context;
-    return read_ms(CLOCK_THAT_COUNTS_SUSPEND);
+    return os_monotonic_ms();
 }
 
 static int64_t machine_wall_ms(void *context)
 {
     (void)context;
-    return read_ms(CLOCK_REALTIME);
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 const struct clock clock_of_machine = {machine_monotonic_ms, machine_wall_ms, NULL};
 
 void clock_boot_id(char ret_id[CLOCK_BOOT_ID_MAX])
 {
-    ret_id[0] = '\0';
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file) {
-        if (!fgets(ret_id, CLOCK_BOOT_ID_MAX, file)) {
-            ret_id[0] = '\0';
-        }
-        ret_id[strcspn(ret_id, "\n ")] = '\0';
-        (void)fclose(file);
-    }
+    os_boot_id(ret_id, CLOCK_BOOT_ID_MAX);
 }
 
 void clock_add_utc(struct buf *out, int64_t wall_ms)

@@ -78,7 +78,7 @@ static bool file_write_fill(int fd, struct str bytes, uint32_t mode)
 static int open_new(int folder, char *temporary, size_t size, const char *name)
 {
     uint64_t rng = 0;
-    if (getrandom(&rng, sizeof(rng), 0) != sizeof(rng)) {
+    if (getentropy(&rng, sizeof(rng)) != 0) {
         return -1;
     }
     snprintf(temporary, size, ".%s.%016llx", name, (unsigned long long)rng);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/secret_text.h"
 #include "io/failpoint.h"
+#include "io/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,8 @@
 extern char **environ;
 
 /*
- * Blocked and received with sigwaitinfo(), so that none gets lost: the child's exit, and signals to
- * forward. For SIGINT and SIGQUIT from the keyboard, the kernel signals the child too.
+ * Blocked and received with os_wait_signal(), so that none gets lost: the child's exit, and signals
+ * to forward. For SIGINT and SIGQUIT from the keyboard, the kernel signals the child too.
  */
 static const int waited[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
 
@@ -187,12 +188,12 @@ static int wait_for(pid_t pid, struct foreground_end *end)
     int status = 0;
     waited_set(&set);
     for (;;) {
-        siginfo_t info = {0};
-        int number = sigwaitinfo(&set, &info);
+        bool is_sent = false;
+        int number = os_wait_signal(&set, &is_sent);
         if (number > 0 && number != SIGCHLD) {
             end->is_interrupted = end->is_interrupted || number == SIGINT;
             end->signal = end->signal ? end->signal : number;
-            if (info.si_code <= 0) { /* sent by a process, not by the keyboard */
+            if (is_sent) { /* by a process, not by the keyboard */
                 kill(pid, number);
             }
             continue;

@@ -8,6 +8,7 @@
  * which is safe because nothing was sent.
  */
 #include "io/http_internal.h"
+#include "io/os.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -84,8 +85,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
         return CURL_SOCKET_BAD;
     }
     /* Children would inherit a socket opened by libcurl. */
-    curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC,
-                                  address->protocol);
+    curl_socket_t opened = os_socket(address->family, address->socktype, address->protocol);
     if (call->host->is_raw) {
         call->host->raw_socket = opened;
     }

@@ -10,6 +10,7 @@
 #include "io/failpoint.h"
 #include "io/file.h"
 #include "io/loop_uv.h"
+#include "io/os.h"
 #include "io/xalloc.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ bool line_socket_connect(const char *path, int *ret_fd, struct err *err)
         return false;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = os_socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0) {
         return err_set(err, ERR_IO, "cannot create a socket: %s", strerror(errno));
     }

@@ -18,6 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* To pass through a folder without reading it. glibc has only Linux's own name for it. */
+#ifndef O_SEARCH
+#define O_SEARCH O_PATH
+#endif
+
 enum { LINKS_MAX = 32, ROOT_USER = 0 };
 
 struct private_folder_walk {
@@ -131,7 +136,7 @@ static bool private_folder_begin(struct private_folder_walk *walk, struct err *e
         close(walk->fd);
     }
     walk->done[0] = '\0';
-    walk->fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    walk->fd = open("/", O_SEARCH | O_DIRECTORY | O_CLOEXEC);
     return walk->fd >= 0 || private_folder_fail(walk, "", err);
 }
 
@@ -150,11 +155,11 @@ static bool next_name(struct private_folder_walk *walk, char name[NAME_MAX + 1])
 }
 
 /* Follows a link of this user or of root: replaces its name in `rest` with its target. */
-static bool private_folder_follow(struct private_folder_walk *walk, int link, const char *name,
+static bool private_folder_follow(struct private_folder_walk *walk, const char *name,
                                   struct err *err)
 {
     char path[2 * PATH_MAX];
-    ssize_t size = readlinkat(link, "", path, PATH_MAX - 1);
+    ssize_t size = readlinkat(walk->fd, name, path, PATH_MAX - 1);
     if (size <= 0 || ++walk->links > LINKS_MAX) {
         errno = size <= 0 ? errno : ELOOP;
         return private_folder_fail(walk, name, err);
@@ -168,33 +173,44 @@ static bool private_folder_follow(struct private_folder_walk *walk, int link, co
     return path[0] != '/' || private_folder_begin(walk, err);
 }
 
-static int open_component(const struct private_folder_walk *walk, const char *name)
+static bool has_component(const struct private_folder_walk *walk, const char *name,
+                          struct stat *ret_status)
 {
-    int fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 || errno != ENOENT || !walk->makes) {
-        return fd;
+    return fstatat(walk->fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * The status of a component, and its descriptor if it is a folder, otherwise -1. Only its owner or
+ * root can replace a link between this and readlinkat(): the parent folder was checked.
+ */
+static bool open_component(const struct private_folder_walk *walk, const char *name, int *ret_fd,
+                           struct stat *ret_status)
+{
+    bool is_there = has_component(walk, name, ret_status);
+    *ret_fd = -1;
+    if (!is_there && errno == ENOENT && walk->makes) {
+        is_there = (mkdirat(walk->fd, name, 0700) == 0 || errno == EEXIST) &&
+                   has_component(walk, name, ret_status);
     }
-    if (mkdirat(walk->fd, name, 0700) != 0 && errno != EEXIST) {
-        return -1;
+    if (!is_there || !S_ISDIR(ret_status->st_mode)) {
+        return is_there;
     }
-    return openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    *ret_fd = openat(walk->fd, name, O_SEARCH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd >= 0 && fstat(*ret_fd, ret_status) == 0;
 }
 
 static bool private_folder_step(struct private_folder_walk *walk, const char *name, bool is_last,
                                 struct err *err)
 {
     struct stat status;
-    int fd = open_component(walk, name);
-    if (fd < 0 || fstat(fd, &status) != 0) {
+    int fd = -1;
+    if (!open_component(walk, name, &fd, &status)) {
         private_folder_fail(walk, name, err);
     } else if (is_last && check_last(walk, name, &status, err)) {
         private_folder_enter(walk, fd, name);
         return true;
     } else if (!is_last && S_ISLNK(status.st_mode)) {
-        bool ok = check_owner(walk, name, &status, err) &&
-                  private_folder_follow(walk, fd, name, err);
-        close(fd);
-        return ok;
+        return check_owner(walk, name, &status, err) && private_folder_follow(walk, name, err);
     } else if (!is_last && check_folder(walk, name, &status, err)) {
         private_folder_enter(walk, fd, name);
         return true;

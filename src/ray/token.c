@@ -35,7 +35,7 @@ bool ray_token_make(const char *path, struct err *err)
     if (file_stat(path).kind != FILE_MISSING) {
         return true;
     }
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     struct str folder = arena_str(&arena, str_from(path));

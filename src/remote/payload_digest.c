@@ -4,6 +4,7 @@
 #include "base/encode.h"
 #include "base/str.h"
 #include "io/file.h"
+#include "io/os.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+extern char **environ;
+
 enum {
     LINE_MAX_BYTES = 8 * 1024,
     TAIL_LINES = 60,

@@ -37,7 +37,9 @@ SYSTEM_HEADERS = BASE_HEADERS | {
     "pthread.h", "pwd.h", "regex.h", "sched.h", "signal.h", "spawn.h", "stdatomic.h", "syslog.h",
     "termios.h", "time.h", "unistd.h", "utime.h", "wchar.h",
 }
-SYSTEM_HEADER_FOLDERS = ("arpa/", "linux/", "net/", "netinet/", "sys/")
+# libproc.h and mach-o/ are of macOS.
+SYSTEM_HEADERS.add("libproc.h")
+SYSTEM_HEADER_FOLDERS = ("arpa/", "linux/", "mach-o/", "net/", "netinet/", "sys/")
 
 # Bans calls of the whole system, so it has to see their declarations.
 UNLIMITED_FILES = {"src/base/banned.h"}

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "io/failpoint.h"
 #include "io/file.h"
+#include "io/os.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +13,10 @@
 #include <ftw.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDERS_OPEN_MAX = 16, PIECE_BYTES = 1 << 20 };
+enum { FOLDERS_OPEN_MAX = 16 };
 
 void slot_folder_path(const struct slot_folder *folder, const char *part,
                       char ret_path[SLOT_PATH_MAX])
@@ -194,24 +194,12 @@ uint64_t slot_folder_mark(const struct slot_folder *folder)
 
 /* ---- copies ---- */
 
-static bool copy_bytes(int from, int to, int64_t size)
-{
-    while (size > 0) {
-        ssize_t sent = sendfile(to, from, NULL, (size_t)(size < PIECE_BYTES ? size : PIECE_BYTES));
-        if (sent <= 0) {
-            return false;
-        }
-        size -= sent;
-    }
-    return true;
-}
-
 static bool copy_file(const char *from, const char *to, const struct stat *status, struct err *err)
 {
     int source = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                       status->st_mode & 0777);
-    bool is_done = source >= 0 && target >= 0 && copy_bytes(source, target, status->st_size);
+    bool is_done = source >= 0 && target >= 0 && os_copy_bytes(source, target, status->st_size);
     int fault = errno;
     if (source >= 0) {
         close(source);

@@ -200,7 +200,7 @@ static bool make_hello(uint8_t ret_hello[HELLO_BYTES], struct err *err)
 {
     memcpy(ret_hello, MAGIC, MAGIC_LEN);
     state_put_length(ret_hello + MAGIC_LEN, VERSION);
-    if (getrandom(ret_hello + MAGIC_LEN + 4, NONCE_BYTES, 0) != NONCE_BYTES) {
+    if (getentropy(ret_hello + MAGIC_LEN + 4, NONCE_BYTES) != 0) {
         return err_set(err, ERR_IO, "cannot get random numbers: %s", strerror(errno));
     }
     return true;

@@ -4,6 +4,7 @@
 #include "provider/host_record.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 enum { UID_BYTES = 16 };
 
@@ -49,7 +50,7 @@ static bool external_lease_new_uid(struct external_operation *operation)
 {
     uint8_t bytes[UID_BYTES];
     char hex[2 * UID_BYTES + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return external_failed(operation, OUTCOME_INVALID, ERR_IO,
                                "cannot read random bytes from the system");
     }

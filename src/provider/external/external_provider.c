@@ -7,6 +7,7 @@
 #include "provider/external/external_operation.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 enum { NONCE_BYTES = 16, FINDINGS_MAX = 4 + PLUGIN_NOTES_MAX };
 
@@ -156,7 +157,7 @@ bool external_provider_open(const struct external_setup *setup,
     uint8_t bytes[NONCE_BYTES];
     char hex[2 * NONCE_BYTES + 1];
     json_t *more = NULL;
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     if (setup->more && !json_line_read(str_from(setup->more), "the cluster file", &more, err)) {

@@ -3,6 +3,7 @@
 #include "provider/local/local_operation.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 enum { UID_BYTES = HOST_UID_CHARS / 2 };
 
@@ -53,7 +54,7 @@ static bool new_uid(struct local_operation *operation)
 {
     uint8_t bytes[UID_BYTES];
     char hex[2 * UID_BYTES + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return local_failed(operation, OUTCOME_INVALID, ERR_IO,
                             "cannot read random bytes from the system");
     }

@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 struct local_provider *local_of(struct provider *base)
 {
@@ -133,7 +134,7 @@ static bool make_nonce(struct local_provider *provider, struct err *err)
 {
     uint8_t bytes[NONCE_BYTES];
     char hex[2 * NONCE_BYTES + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     encode_hex_to(hex, bytes, sizeof(bytes));
