@@ -4,7 +4,7 @@
 #   install.sh [--version VERSION] [--prefix FOLDER] [--from URL] [--sha256 DIGEST]
 #   install.sh --uninstall [--prefix FOLDER]
 #
-# Downloads URL/shoal-VERSION-linux-ARCH.tar.gz, compares its SHA-256 with the line in
+# Downloads URL/shoal-VERSION-SYSTEM-ARCH.tar.gz, compares its SHA-256 with the line in
 # URL/SHA256SUMS (or with --sha256), and only then unpacks it into FOLDER (~/.local). The list of
 # installed files is FOLDER/share/shoal/installed-files; --uninstall removes exactly these.
 set -eu
@@ -24,8 +24,15 @@ usage() {
     printf ' [--sha256 DIGEST]\n       install.sh --uninstall [--prefix FOLDER]\n'
 }
 
+system() {
+    case $(uname -s) in
+        Linux) echo linux ;;
+        Darwin) echo macos ;;
+        *) fail "Shoal runs on Linux and macOS, not on $(uname -s)" ;;
+    esac
+}
+
 machine() {
-    [ "$(uname -s)" = Linux ] || fail "Shoal runs on Linux, not on $(uname -s)"
     case $(uname -m) in
         x86_64 | amd64) echo x86_64 ;;
         aarch64 | arm64) echo aarch64 ;;
@@ -115,6 +122,20 @@ install_all() {
     cp "$work/new" "$list.new.$$" && mv -f "$list.new.$$" "$list"
 }
 
+# Not in /tmp: some systems do not run programs from there (noexec), and the program is run once
+# before it is installed.
+work_in_prefix() {
+    is_new=
+    [ -d "$prefix" ] || is_new=1
+    mkdir -p "$prefix" && work=$(mktemp -d "$prefix/.shoal-install.XXXXXX") ||
+        fail "cannot write to $prefix; use --prefix"
+}
+
+clean_up() {
+    rm -rf "$work"
+    [ -z "$is_new" ] || rmdir "$prefix" 2>/dev/null || :
+}
+
 main() {
     prefix=${HOME:-}/.local
     sha256=
@@ -143,19 +164,24 @@ main() {
         *) prefix=$PWD/$prefix ;;
     esac
     list=$prefix/share/shoal/installed-files
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM HUP
+    is_new=
     if [ -n "$uninstalls" ]; then
+        work=$(mktemp -d)
+        trap clean_up EXIT
         uninstall
         return
     fi
     [ -n "$version" ] && [ -n "$from" ] || fail "no release is published yet; use" \
         "--version VERSION and --from URL"
-    name=shoal-$version-linux-$(machine)
+    system=$(system)
+    machine=$(machine)
+    name=shoal-$version-$system-$machine
     [ -f "$list" ] || [ ! -e "$prefix/bin/shoal" ] || fail "$prefix/bin/shoal exists and was not" \
         "installed by this script; remove it, or use --prefix"
+    work_in_prefix
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
     fetch "$from/$name.tar.gz" "$work/$name.tar.gz"
     [ -n "$sha256" ] || fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
     verify "$work/$name.tar.gz" "$name.tar.gz" "$sha256"

@@ -208,10 +208,60 @@ def archive(site, name, objects):
     site.run("zig-ar", "rcs", site.root / "lib" / name, *objects, cwd=site.folder)
 
 
+# ---- the same for macOS ----
+
+
+CMAKE_FOR_MACOS = ("-DCMAKE_SYSTEM_NAME=Darwin", "-DCMAKE_OSX_SYSROOT=",
+                   "-DCMAKE_INSTALL_NAME_TOOL=true")
+
+# Without the frameworks of Apple, libcurl cannot ask for the proxies of the system. It did so only
+# for networks that have no IPv4; variables such as https_proxy work.
+WITHOUT_FRAMEWORKS = {
+    "CMakeLists.txt": ("if(APPLE AND NOT ENABLE_ARES)", "if(FALSE)"),
+    "lib/curl_setup.h": ("#    define CURL_MACOS_CALL_COPYPROXIES 1", ""),
+}
+
+
+def cmake_macos(library, tree, site):
+    if library.name == "curl":
+        for name, (old, new) in WITHOUT_FRAMEWORKS.items():
+            text = (tree / name).read_text(encoding="utf-8")
+            if text.count(old) != 1:
+                raise cache.Trouble(f"curl's {name} does not have {old} once; see libraries.py")
+            (tree / name).write_text(text.replace(old, new), encoding="utf-8")
+    arm = {"aarch64": "arm64"}.get(zig.machine(site.arch), zig.machine(site.arch))
+    more = (*CMAKE_FOR_MACOS, f"-DCMAKE_SYSTEM_PROCESSOR={arm}")
+    cmake(dataclasses.replace(library, options=library.options + more), tree, site)
+
+
+def openssl_macos(library, tree, site):
+    """Its target says -arch too, which zig does not need."""
+    name = {"aarch64": "darwin64-arm64", "x86_64": "darwin64-x86_64"}[zig.machine(site.arch)]
+    site.run("perl", "Configure", name, f"--prefix={PREFIX}", "--libdir=lib",
+             "--openssldir=/etc/ssl", *library.options, f"CC={zig.compiler(site.arch)}",
+             "AR=zig-ar", "RANLIB=zig-ranlib", f"CFLAGS={' '.join(zig.LIBRARY_FLAGS)}", cwd=tree)
+    site.run("make", f"-j{site.jobs}", "build_libs", cwd=tree)
+    site.run("make", "install_dev", f"DESTDIR={site.stage}", cwd=tree)
+
+
+def sqlite_macos(library, tree, site):
+    """macOS has fdatasync(), but no header declares it."""
+    options = tuple(name for name in library.options if name != "-DHAVE_FDATASYNC=1")
+    sqlite(dataclasses.replace(library, options=options), tree, site)
+
+
+WAYS_MACOS = {"cmake": cmake_macos, "openssl": openssl_macos, "sqlite": sqlite_macos}
 WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "files": files, "sqlite": sqlite}
 
 # Read now: the file may change while a build runs.
-WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}
+WAY_TEXTS = {way: inspect.getsource(way) for way in WAYS.values()}
+WAY_TEXTS.update({way: inspect.getsource(way) + WAY_TEXTS[WAYS[name]]
+                  for name, way in WAYS_MACOS.items()})
+
+
+def way_of(library, arch):
+    """The function that builds a library for an architecture."""
+    return (zig.is_macos(arch) and WAYS_MACOS.get(library.how)) or WAYS[library.how]
 
 
 # ---- one library ----
@@ -219,8 +269,8 @@ WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}
 
 def key(library, arch):
     return cache.key_of(
-        arch, zig.facts(), dataclasses.asdict(library),
-        sources.table()[library.name], WAY_TEXTS[library.how],
+        arch, zig.facts(arch), dataclasses.asdict(library),
+        sources.table()[library.name], WAY_TEXTS[way_of(library, arch)],
         [key(BY_NAME[name], arch) for name in library.needs])
 
 
@@ -255,7 +305,7 @@ def _build(library, arch, jobs):
         needs = tuple(prefix_of(BY_NAME[name], arch) for name in library.needs)
         site = Site(arch, work, {**zig.environment(work), "PKG_CONFIG_LIBDIR": "/nowhere"}, jobs,
                     needs)
-        WAYS[library.how](library, tree, site)
+        way_of(library, arch)(library, tree, site)
         shutil.copytree(site.root, fresh, dirs_exist_ok=True)
         _describe(library, fresh)
         _keep_licence(library, tree, fresh)

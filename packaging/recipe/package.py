@@ -1,4 +1,4 @@
-"""The package: the program, itself again for every architecture, its manual and completions.
+"""The package: the program, the programs for nodes, its manual and completions.
 
 The same sources give the same bytes: names are sorted, and clocks and owners are left out.
 """
@@ -24,8 +24,9 @@ COMPLETIONS = {
 
 
 def make(wanted, out, jobs):
-    """One tarball per architecture in `wanted`; their paths. All programs are built for each."""
-    programs = {arch: program.build(arch, out, jobs) for arch in zig.ARCHITECTURES}
+    """One tarball per architecture in `wanted`; their paths. Each has the programs of all nodes."""
+    programs = {arch: program.build(arch, out, jobs)
+                for arch in dict.fromkeys((*zig.ARCHITECTURES, *wanted))}
     return make_from(programs, wanted, out)
 
 
@@ -36,7 +37,7 @@ def make_from(programs, wanted, out):
     with tempfile.TemporaryDirectory() as scratch:
         shared = pathlib.Path(scratch, "shared")
         _gather(shared, here, programs[zig.host_architecture()])
-        return [_pack(out, f"shoal-{number}-linux-{arch}", arch, programs, shared)
+        return [_pack(out, f"shoal-{number}-{zig.label(arch)}", arch, programs, shared)
                 for arch in wanted]
 
 
@@ -64,11 +65,11 @@ def _gather(shared, here, runnable):
 
 
 def _pack(out, name, arch, programs, shared):
-    """bin/shoal is written once; the payload of its own architecture is a link to it."""
+    """bin/shoal is written once: on Linux, the payload of its own architecture is a link to it."""
     files = {str(path.relative_to(shared)): path for path in shared.rglob("*") if path.is_file()}
     files["bin/shoal"] = programs[arch]
-    for other, path in programs.items():
-        files[f"libexec/shoal/payload/shoal-{other}"] = path
+    for other in zig.ARCHITECTURES:
+        files[f"libexec/shoal/payload/shoal-{other}"] = programs[other]
     written = {}
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:

@@ -20,6 +20,9 @@ LINK_FLAGS = ("-static", "-Wl,--gc-sections", "-s")
 # strings.
 RELINK_FLAGS = ("--pack-dyn-relocs=relr", "-O2")
 
+# macOS has no static programs: these are linked with the system's own C library alone.
+LINK_FLAGS_MACOS = ("-Wl,-dead_strip", "-s")
+
 # For size: it is sent to every machine, and what is slow about it is waiting.
 OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=s", "-Ddebug=false",
            "-Ddefault_library=static", "-Dprefer_static=true", "-Dfailpoints=false")
@@ -44,6 +47,14 @@ def _compiler_text(arch):
     path of the cache must not have any.
     """
     compiler = zig.compiler(arch)
+    if zig.is_macos(arch):  # Meson is to use the options of Apple's linker, as zig does
+        return f"""\
+#!/bin/sh
+case " $* " in
+    *" -Wl,--version "*) echo "ld: unknown option: --version" >&2 && exit 1 ;;
+    *) exec {compiler} "$@" ;;
+esac
+"""
     return f"""\
 #!/bin/sh
 case " $* " in
@@ -82,12 +93,12 @@ needs_exe_wrapper = {'false' if arch == zig.host_architecture() else 'true'}
 
 [built-in options]
 c_args = {_quoted((*COMPILE_FLAGS, *maps))}
-c_link_args = {_quoted(LINK_FLAGS)}
+c_link_args = {_quoted(LINK_FLAGS_MACOS if zig.is_macos(arch) else LINK_FLAGS)}
 
 [host_machine]
-system = 'linux'
-cpu_family = '{arch}'
-cpu = '{arch}'
+system = '{'darwin' if zig.is_macos(arch) else 'linux'}'
+cpu_family = '{zig.machine(arch)}'
+cpu = '{zig.machine(arch)}'
 endian = 'little'
 """
 

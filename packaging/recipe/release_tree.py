@@ -1,7 +1,8 @@
 """The files of a release, as the other packages take them from its tarball.
 
-Every other package (wheel, .deb, .rpm) contains the same files under its own prefix. It leaves out
-the payload of its own architecture: a static program is that payload itself (src/app/payload.h).
+Every other package (wheel, .deb, .rpm) contains the same files under its own prefix. On Linux it
+leaves out the payload of its own architecture: a static program is that payload itself
+(src/app/payload.h). A Mac needs the payloads of both.
 """
 
 import argparse
@@ -14,8 +15,8 @@ import tarfile
 
 import cache
 
-NAME = re.compile(r"shoal-(?P<version>[0-9][0-9A-Za-z.+~-]*)-linux-(?P<arch>x86_64|aarch64)"
-                  r"\.tar\.gz")
+NAME = re.compile(r"shoal-(?P<version>[0-9][0-9A-Za-z.+~-]*)-(?P<system>linux|macos)-"
+                  r"(?P<arch>x86_64|aarch64)\.tar\.gz")
 PACKAGE = "shoal-ray"
 MAINTAINER = "Shoal maintainers <maintainers@shoal.example>"
 SUMMARY = "Launch, scale and run Ray clusters"
@@ -32,28 +33,30 @@ class Tree:
     """`files` has the path inside the prefix ("bin/shoal") of each file, sorted."""
 
     version: str
+    system: str  # linux, macos
     arch: str
     files: dict
 
 
 def read(tarball):
-    """The tree of shoal-VERSION-linux-ARCH.tar.gz, which `packaging/static package` makes."""
+    """The tree of shoal-VERSION-SYSTEM-ARCH.tar.gz, which `packaging/static package` makes."""
     name = NAME.fullmatch(pathlib.Path(tarball).name)
     if not name:
-        raise cache.Trouble(f"{tarball} is not named shoal-VERSION-linux-ARCH.tar.gz; make it with "
-                            "`packaging/static package`")
-    version, arch = name["version"], name["arch"]
+        raise cache.Trouble(f"{tarball} is not named shoal-VERSION-SYSTEM-ARCH.tar.gz; make it "
+                            "with `packaging/static package`")
+    version, system, arch = name["version"], name["system"], name["arch"]
     try:
         with tarfile.open(tarball) as archive:
-            files = dict(sorted(_members(archive, f"shoal-{version}-linux-{arch}/")))
+            files = dict(sorted(_members(archive, f"shoal-{version}-{system}-{arch}/")))
     except (OSError, EOFError, tarfile.TarError) as why:
         raise cache.Trouble(f"cannot read {tarball}: {why}") from why
     for needed in ("bin/shoal", *(f"libexec/shoal/payload/shoal-{other}"
                                   for other in ("x86_64", "aarch64"))):
         if needed not in files:
             raise cache.Trouble(f"{tarball} has no {needed}")
-    del files[f"libexec/shoal/payload/shoal-{arch}"]
-    return Tree(version, arch, files)
+    if system == "linux":
+        del files[f"libexec/shoal/payload/shoal-{arch}"]
+    return Tree(version, system, arch, files)
 
 
 def _members(archive, top):
@@ -66,6 +69,8 @@ def _members(archive, top):
 
 def package_version(tree):
     """The version as dpkg and rpm order it: 1.0~rc1 comes before 1.0."""
+    if tree.system != "linux":
+        raise cache.Trouble(f"a .deb or .rpm is for Linux, and this tarball is for {tree.system}")
     if "-" in tree.version:
         raise cache.Trouble(f"{tree.version}: a version of a package has no hyphen; 1.2.0rc1 is "
                             "written without one")

@@ -9,7 +9,11 @@ import sys
 
 import cache
 
-ARCHITECTURES = ("x86_64", "aarch64")
+ARCHITECTURES = ("x86_64", "aarch64")  # of Linux: these are what nodes run
+
+# For laptops only. zig has the headers of macOS and the names in its C library, but no frameworks.
+MACOS = ("x86_64-macos", "aarch64-macos")
+MACOS_OLDEST = "12.0"
 
 # Without -O zig turns on checks that abort; -fPIC because the program is a static PIE. For size, as
 # the program itself (program.py): what takes time in the libraries is written in assembly.
@@ -23,10 +27,26 @@ EPOCH = "1735689600"
 
 def architecture(name):
     """The one spelling that we use; uname and Go have others."""
-    known = {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
-    if known not in ARCHITECTURES:
-        raise cache.Trouble(f"no architecture {name}; there are {', '.join(ARCHITECTURES)}")
+    machine, hyphen, system = name.partition("-")
+    known = {"arm64": "aarch64", "amd64": "x86_64"}.get(machine, machine) + hyphen + system
+    if known not in ARCHITECTURES + MACOS:
+        raise cache.Trouble(f"no architecture {name}; there are "
+                            f"{', '.join(ARCHITECTURES + MACOS)}")
     return known
+
+
+def is_macos(arch):
+    return arch in MACOS
+
+
+def machine(arch):
+    """Without the system: x86_64 or aarch64."""
+    return arch.partition("-")[0]
+
+
+def label(arch):
+    """In the names of tarballs: linux-x86_64, macos-aarch64."""
+    return f"{'macos' if is_macos(arch) else 'linux'}-{machine(arch)}"
 
 
 def host_architecture():
@@ -47,13 +67,24 @@ def _tools():
     return tools
 
 
-def facts():
+def _macos_tools():
+    """The same for macOS. In a folder of their own, because everything that is built for Linux
+    depends on the tools for Linux. -arch comes from OpenSSL; -target says it already."""
+    return {f"{arch}-cc": f'cc -target {arch}.{MACOS_OLDEST} '
+                          '-ffile-prefix-map="${SHOAL_MAP:-/=/}"' for arch in MACOS}
+
+
+def facts(arch):
     """What everything that was built with it depends on."""
-    return pinned(), _tools(), LIBRARY_FLAGS, EPOCH
+    return pinned(), _macos_tools() if is_macos(arch) else _tools(), LIBRARY_FLAGS, EPOCH
 
 
 def home():
     return cache.folder("zig-" + cache.key_of(pinned(), _tools()))
+
+
+def _macos_home():
+    return cache.folder("zig-macos-" + cache.key_of(pinned(), _tools(), _macos_tools()))
 
 
 def is_installed():
@@ -62,6 +93,14 @@ def is_installed():
 
 def install():
     """Once per machine and version: 101 MB from PyPI, proven by digest."""
+    _install_compiler()
+    with cache.made_once(_macos_home()) as fresh:
+        if fresh is not None:
+            (fresh / "zig").symlink_to(home() / "zig")
+            _write_tools(fresh, _macos_tools())
+
+
+def _install_compiler():
     with cache.made_once(home()) as fresh:
         if fresh is None:
             return
@@ -72,20 +111,20 @@ def install():
                    "--require-hashes", "-r", cache.HERE / "zig.txt"])
         (program,) = (fresh / "env").glob("lib/python3*/site-packages/ziglang/zig")
         (fresh / "zig").symlink_to(program.relative_to(fresh))
-        _write_tools(fresh)
+        _write_tools(fresh, _tools())
 
 
-def _write_tools(fresh):
+def _write_tools(fresh, tools):
     """They find zig beside themselves, so that the folder may be renamed."""
     (fresh / "bin").mkdir()
-    for name, words in _tools().items():
+    for name, words in tools.items():
         script = fresh / "bin" / name
         script.write_text(f'#!/bin/sh\nexec "${{0%/*}}/../zig" {words} "$@"\n', encoding="ascii")
         script.chmod(0o755)
 
 
 def compiler(arch):
-    return f"{arch}-linux-musl-cc"
+    return f"{arch}-cc" if is_macos(arch) else f"{arch}-linux-musl-cc"
 
 
 def environment(source_root):
@@ -94,7 +133,7 @@ def environment(source_root):
     zig_cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(cache.folder("zig-cache"))
     return {
         **keep,
-        "PATH": f"{home() / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{home() / 'bin'}:{_macos_home() / 'bin'}:{os.environ['PATH']}",
         "ZIG_GLOBAL_CACHE_DIR": zig_cache,
         "ZIG_LOCAL_CACHE_DIR": zig_cache,
         "SHOAL_MAP": f"{source_root}=.",

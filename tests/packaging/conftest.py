@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE), str(REPOSITORY / "packaging" / "recipe"), str(HERE.pa
 
 import elf  # noqa: E402  pylint: disable=wrong-import-position
 import emulator  # noqa: E402  pylint: disable=wrong-import-position
+import macho  # noqa: E402  pylint: disable=wrong-import-position
 import package  # noqa: E402  pylint: disable=wrong-import-position
 import zig  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -74,15 +75,21 @@ def tarballs(request, tmp_path_factory):
     """
     given = os.environ.get("SHOAL_TARBALLS")
     if given:
-        return {path.name.rsplit("-", 1)[1].split(".")[0]: path
-                for path in pathlib.Path(given).glob("shoal-*-linux-*.tar.gz")}
+        return {name: path for name in zig.ARCHITECTURES + zig.MACOS
+                for path in pathlib.Path(given).glob(f"shoal-*-{zig.label(name)}.tar.gz")}
     programs = dict(request.getfixturevalue("built"))
-    for name in set(zig.ARCHITECTURES) - set(programs):
+    wanted = zig.ARCHITECTURES + zig.MACOS
+    for name in set(wanted) - set(programs):
         programs[name] = stand_in(tmp_path_factory.mktemp("stand-in") / "shoal", name)
-    return dict(zip(zig.ARCHITECTURES, package.make_from(programs, zig.ARCHITECTURES, OUT)))
+    return dict(zip(wanted, package.make_from(programs, wanted, OUT)))
 
 
 def stand_in(path, name):
+    if zig.is_macos(name):
+        cpu = {word: number for number, word in macho.CPUS.items()}[zig.machine(name)]
+        path.write_bytes(struct.pack("<IIII48x", 0xFEEDFACF, cpu, 0, macho.EXECUTE))
+        path.chmod(0o755)
+        return path
     machine = {word: number for number, word in elf.MACHINES.items()}[name]
     path.write_bytes(struct.pack("<16sHHIQ32x", b"\x7fELF\x02\x01\x01", elf.SHARED_OBJECT, machine,
                                  1, 0))

@@ -42,12 +42,12 @@ def _script(release, tmp_path):
     """script(...): runs install.sh with an empty home, under the strictest shell there is."""
     (tmp_path / "home").mkdir()
 
-    def run_script(*words, path=os.defpath, script=SCRIPT, pinned=True):
+    def run_script(*words, path=os.defpath, script=SCRIPT, pinned=True, shell=()):
         if pinned and "--uninstall" not in words:
             words = ("--from", release[1], "--version", project_version(), *words)
-        shell = shutil.which("dash") or "/bin/sh"
-        return subprocess.run([shell, script, *words], capture_output=True, text=True, check=False,
-                              cwd=tmp_path, timeout=120,
+        strict = shutil.which("dash") or "/bin/sh"
+        return subprocess.run([*shell, strict, script, *words], capture_output=True, text=True,
+                              check=False, cwd=tmp_path, timeout=120,
                               env={"PATH": path, "HOME": str(tmp_path / "home")})
 
     return run_script
@@ -83,6 +83,35 @@ def test_installs_upgrades_and_removes(script, tmp_path):
     assert done.returncode == 0, done.stderr
     assert files_below(prefix) == before
     assert not list(tmp_path.glob("home/.local/**/*.new.*"))
+
+
+def test_runs_nothing_in_the_folder_for_temporary_files(script, tmp_path):
+    """Some systems mount it without the permission to run programs. Here, no file fits into it."""
+    noexec = tmp_path / "noexec"
+    noexec.mkdir()
+    with open(tmp_path / "inside.sh", "w", encoding="ascii") as stream:
+        stream.write(f"mount -t tmpfs -o noexec,mode=1777 none {noexec}\n"
+                     f'export TMPDIR={noexec}; shift; exec "$@"\n')
+    done = script("--prefix", str(tmp_path / "there"), shell=[
+        "unshare", "-m", "sh", str(tmp_path / "inside.sh"), "--"])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "there/bin/shoal").exists()
+    assert not list(tmp_path.glob("there/.shoal-install*"))
+
+
+def test_a_mac_gets_its_own_tarball(script, tmp_path):
+    for name, text in (("uname", 'case $1 in -s) echo Darwin ;; -m) echo arm64 ;; esac'),
+                       ("other/uname", 'case $1 in -s) echo Plan9 ;; -m) echo x86_64 ;; esac')):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+        path.chmod(0o755)
+    done = script(path=f"{tmp_path}:{os.defpath}")
+    assert done.returncode == 1
+    assert f"shoal-{project_version()}-macos-aarch64.tar.gz" in done.stderr
+    done = script(path=f"{tmp_path}/other:{os.defpath}")
+    assert done.returncode == 1 and "runs on Linux and macOS, not on Plan9" in done.stderr
+    assert files_below(tmp_path / "home") == []
 
 
 def test_a_flipped_byte_installs_nothing(script, release, tmp_path):

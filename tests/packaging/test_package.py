@@ -5,6 +5,7 @@ import subprocess
 import tarfile
 
 import elf
+import macho
 import pytest
 from conftest import OUT, packaging, project_version
 
@@ -19,7 +20,8 @@ def unpacked(tarball, into):
 def test_names_say_version_and_architecture(tarballs):
     version = project_version()
     assert sorted(os.path.basename(path) for path in tarballs.values()) == [
-        f"shoal-{version}-linux-aarch64.tar.gz", f"shoal-{version}-linux-x86_64.tar.gz"]
+        f"shoal-{version}-{system}-{arch}.tar.gz" for system in ("linux", "macos")
+        for arch in ("aarch64", "x86_64")]
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
@@ -32,6 +34,14 @@ def test_holds_all_payloads(tarballs, arch, tmp_path):
         assert os.access(payload, os.X_OK)
     own = top / "libexec/shoal/payload" / f"shoal-{arch}"
     assert own.read_bytes() == (top / "bin/shoal").read_bytes()
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
+def test_a_mac_gets_the_programs_for_nodes(tarballs, arch, tmp_path):
+    top = unpacked(tarballs[f"{arch}-macos"], tmp_path)
+    assert macho.MachO(top / "bin/shoal").cpu == arch
+    for other in ("x86_64", "aarch64"):
+        assert elf.Elf(top / "libexec/shoal/payload" / f"shoal-{other}").machine == other
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
@@ -63,5 +73,7 @@ def test_is_the_same_when_made_again(tarballs):
     before = {path: open(path, "rb").read() for path in tarballs.values()}
     packaging("package", "--out", str(OUT))
     for path, content in before.items():
+        if "-macos-" in path.name:
+            continue  # test_macos.py
         with open(path, "rb") as stream:
             assert stream.read() == content, path

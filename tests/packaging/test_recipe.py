@@ -130,8 +130,37 @@ def test_what_failed_does_not_look_done(nowhere):
 def test_architectures_have_many_names():
     assert zig.architecture("arm64") == "aarch64"
     assert zig.architecture("amd64") == "x86_64"
-    with pytest.raises(cache.Trouble, match="x86_64, aarch64"):
-        zig.architecture("riscv64")
+    assert zig.architecture("arm64-macos") == "aarch64-macos"
+    assert zig.label("aarch64-macos") == "macos-aarch64" and zig.label("x86_64") == "linux-x86_64"
+    for name in ("riscv64", "x86_64-windows"):
+        with pytest.raises(cache.Trouble, match="x86_64, aarch64, x86_64-macos, aarch64-macos"):
+            zig.architecture(name)
+
+
+def test_macos_changes_nothing_for_linux(monkeypatch):
+    """The keys of Linux do not follow the recipe of macOS, and the other way round."""
+    curl = libraries.BY_NAME["curl"]
+    before = {arch: libraries.key(curl, arch) for arch in ("x86_64", "x86_64-macos")}
+    assert len(set(before.values())) == 2
+    monkeypatch.setattr(zig, "MACOS_OLDEST", "99.0")
+    assert libraries.key(curl, "x86_64") == before["x86_64"]
+    assert libraries.key(curl, "x86_64-macos") != before["x86_64-macos"]
+
+
+def test_a_changed_curl_is_noticed(tmp_path):
+    """What is cut out of libcurl for macOS must be there."""
+    (tmp_path / "CMakeLists.txt").write_text("another version\n", encoding="ascii")
+    with pytest.raises(cache.Trouble, match="CMakeLists.txt does not have if.APPLE"):
+        libraries.cmake_macos(libraries.BY_NAME["curl"], tmp_path, None)
+
+
+def test_meson_learns_the_linker_of_apple(tmp_path):
+    script = tmp_path / "cc"
+    script.write_text(program._compiler_text("aarch64-macos"),  # pylint: disable=W0212
+                      encoding="ascii")
+    done = subprocess.run(["sh", script, "-Wl,--version"], capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stdout) == (1, "") and "ld: unknown option" in done.stderr
 
 
 FAKE_COMPILER = """#!/bin/sh

@@ -61,6 +61,9 @@ def test_has_every_file(made):
         names |= {f"shoal-{version}-linux-{arch}.tar.gz", f"shoal-ray_{version}_{debian}.deb",
                   f"shoal-ray-{version}-1.{arch}.rpm", f"shoal_ray-{version}-py3-none-"
                   f"manylinux_2_17_{arch}.musllinux_1_1_{arch}.whl"}
+    for arch, apple in (("x86_64", "x86_64"), ("aarch64", "arm64")):
+        names |= {f"shoal-{version}-macos-{arch}.tar.gz",
+                  f"shoal_ray-{version}-py3-none-macosx_12_0_{apple}.whl"}
     assert {path.name for path in made.iterdir()} == names
     assert (made / "RELEASE_NOTES.md").stat().st_size > 100
 
@@ -85,14 +88,28 @@ def test_sums_and_signature_fit(made, key):
     assert not verify(changed)
 
 
+def test_a_flipped_byte_is_named(made, tmp_path):
+    """In any file; a user runs this command."""
+    shutil.copytree(made, tmp_path / "download")
+    for path in sorted((tmp_path / "download").iterdir()):
+        if path.name.startswith("SHA256SUMS"):
+            continue
+        good = path.read_bytes()
+        path.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+        done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], check=False,
+                              cwd=path.parent, capture_output=True, text=True)
+        path.write_bytes(good)
+        assert done.returncode == 1 and done.stdout == f"{path.name}: FAILED\n"
+
+
 def test_installer_and_formula_are_filled_in(made):
     script = (made / "install.sh").read_text(encoding="utf-8")
     assert f"\nversion={project_version()}\nfrom={URL}\n" in script
     assert os.access(made / "install.sh", os.X_OK)
     formula = (made / "shoal-ray.rb").read_text(encoding="utf-8")
     assert "@" not in formula and formula.startswith("class ShoalRay < Formula")
-    for arch in ("x86_64", "aarch64"):
-        name = f"shoal-{project_version()}-linux-{arch}.tar.gz"
+    for label in ("linux-x86_64", "linux-aarch64", "macos-x86_64", "macos-aarch64"):
+        name = f"shoal-{project_version()}-{label}.tar.gz"
         digest = hashlib.sha256((made / name).read_bytes()).hexdigest()
         assert re.search(f'url "{URL}/{name}"\n *sha256 "{digest}"', formula)
 

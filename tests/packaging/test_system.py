@@ -144,6 +144,14 @@ def test_a_candidate_comes_before_the_release(tmp_path):
     assert run("rpm", "--eval", "%{lua:print(rpm.vercmp('1.0~rc1', '1.0'))}").strip() == "-1"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mac_has_no_such_package(kind, tarballs, tmp_path):
+    done = subprocess.run([STATIC.parent / kind, tarballs["aarch64-macos"], "--out", tmp_path],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "is for Linux, and this tarball is for macos" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_image_has_the_program_alone(tarballs, tmp_path):
     with tarfile.open(tarballs[HERE]) as archive:
         archive.extractall(tmp_path, filter="data")

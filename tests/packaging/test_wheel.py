@@ -81,6 +81,26 @@ def test_name_and_tags_agree(make, arch):
     assert f"\nName: shoal-ray\nVersion: {version}\n" in metadata
 
 
+@pytest.mark.parametrize("arch, apple", [("x86_64", "x86_64"), ("aarch64", "arm64")])
+def test_a_mac_gets_both_programs_for_nodes(make, arch, apple):
+    path = make("wheel", f"{arch}-macos")
+    version = project_version()
+    assert path.name == f"shoal_ray-{version}-py3-none-macosx_12_0_{apple}.whl"
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        info = archive.read(f"shoal_ray-{version}.dist-info/WHEEL").decode()
+        metadata = archive.read(f"shoal_ray-{version}.dist-info/METADATA").decode()
+    assert f"\nTag: py3-none-macosx_12_0_{apple}\n" in info
+    assert "Operating System :: MacOS\n" in metadata
+    for other in ("x86_64", "aarch64"):
+        assert f"shoal_ray-{version}.data/data/libexec/shoal/payload/shoal-{other}" in names
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "x86_64-macos", "aarch64-macos"])
+def test_is_small(make, arch):
+    assert make("wheel", arch).stat().st_size <= 12_000_000
+
+
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 def test_record_lists_every_file(make, arch):
     with zipfile.ZipFile(make("wheel", arch)) as archive:
