@@ -1,8 +1,8 @@
-"""Each way to install, in the root of a small system: Debian 12 and 13 as debootstrap makes them, and
-one that has only busybox. It is installed, used and removed, and nothing is left.
+"""Each way to install, in the root of a small system: Debian 12 and 13 as debootstrap makes them,
+and one that has only busybox. It is installed, used and removed, and nothing is left.
 
-The roots are made once per machine and kept in the cache of packaging/static (root and the mirror of
-Debian are needed).
+The roots are made once per machine and kept in the cache of packaging/static (root and the mirror
+of Debian are needed).
 """
 
 import functools
