@@ -1,4 +1,5 @@
-/* gce_machine.c: the rules of names; facts from Google's list of machine types of 2026-08. */
+/* gce_machine.c: the rules of names. CPUs and memory agree with a list of machine types of 2026-08;
+ * GPUs were compared with nothing. */
 #include "config/catalog/gce_machine.h"
 
 #include "base/suggest.h"
