@@ -103,7 +103,7 @@ def test_a_life(start):
     assert adapter.list() == []
     gone = adapter.ask("list")["machines"]
     assert {m["id"] for m in gone} == {m["id"] for m in made} and gone[0]["token"] == "t1"
-    assert "error" not in adapter.ask("terminate", ids=[made[0]["id"]])  # twice is no error
+    assert "error" not in adapter.ask("terminate", ids=[made[0]["id"]])  # twice is not an error
     assert adapter.ask("terminate", ids=["toy-0"])["error"] == "not_found"
     assert adapter.ask("stop", ids=["toy-0"])["error"] == "invalid"
     adapter.close()
