@@ -16,7 +16,8 @@ from front import Front, missing, zygote  # noqa: E402
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes more than a minute")
     if not missing():
-        zygote()  # loads while pytest collects tests
+        for kind in {"gce" if "test_gce" in word else "aws" for word in config.args}:
+            zygote(kind)  # loads while pytest collects tests
 
 
 def pytest_collection_modifyitems(items):

@@ -75,7 +75,7 @@ def wait_for(work, seconds=120, step=0.05, what="what was waited for"):
 
 # ---- the zygote ----
 
-_zygote = None
+_zygotes = {}
 _lock = threading.Lock()
 
 
@@ -86,16 +86,15 @@ def forget_dead():
             shutil.rmtree(pid.parent, ignore_errors=True)
 
 
-def zygote():
-    """One per test process; it has moto loaded."""
-    global _zygote
+def zygote(kind="aws"):
+    """One per test process and cloud; it has moto loaded."""
     with _lock:
-        if _zygote is None or _zygote.poll() is not None:
+        if kind not in _zygotes or _zygotes[kind].poll() is not None:
             forget_dead()
-            _zygote = subprocess.Popen([sys.executable, str(HERE / "zygote.py")],
-                                       stdin=subprocess.PIPE, text=True)
-            atexit.register(_zygote.kill)
-    return _zygote
+            _zygotes[kind] = subprocess.Popen([sys.executable, str(HERE / "zygote.py"), kind],
+                                              stdin=subprocess.PIPE, text=True)
+            atexit.register(_zygotes[kind].kill)
+    return _zygotes[kind]
 
 
 # ---- laptops ----
@@ -123,17 +122,23 @@ class Laptop:
         for place in (self.home, self.here, self.folder / "tmp"):
             place.mkdir(parents=True)
         (self.folder / "tmp").chmod(0o1777)
-        keys = front.ask("user", name=name)
-        self.more = {"AWS_ACCESS_KEY_ID": keys["key"], "AWS_SECRET_ACCESS_KEY": keys["secret"],
-                     "AWS_SESSION_TOKEN": keys["token"]}
-        script = f"mount --bind {self.folder}/tmp /tmp; exec sleep infinity"
+        self.more = self.credentials(front.ask("user", name=name))
+        script = f"mount --bind {self.folder}/tmp /tmp; {self.mounts()} exec sleep infinity"
         self.anchor = front.popen(["unshare", "--mount", "sh", "-ec", script], {},
                                   stdin=subprocess.DEVNULL)
         # A process that enters before the mount would use this host's /tmp.
         wait_for(lambda: name_of(inner(self.anchor.pid)) == "sleep", 20, 0.002, "a laptop")
 
+    def credentials(self, keys):
+        """The variables with which this laptop's user calls the API."""
+        return {**client.environment(keys["key"], keys["secret"], keys["token"])}
+
+    def mounts(self):
+        """More commands of a shell before the laptop is ready, each with a semicolon."""
+        return ""
+
     def env(self, **more):
-        return {**client.environment(), "PATH": os.environ["PATH"] + ":/usr/sbin",
+        return {"PATH": os.environ["PATH"] + ":/usr/sbin",
                 "HOME": str(self.home), "USER": self.name, "LOGNAME": self.name,
                 "XDG_STATE_HOME": str(self.state), "XDG_CACHE_HOME": str(self.folder / "cache"),
                 "LC_ALL": "C.UTF-8", "SHOAL_PAYLOADS": str(self.front.folder / "payloads"),
@@ -277,6 +282,8 @@ class Machine:
 class Front(client.Bed):
     """A running front. Has the methods of the bed's client (faults, set, mix, deny, notice)."""
 
+    kind, laptop_class, delays = "aws", Laptop, settings.SHORT
+
     def __init__(self, program=None, times=TIMES, **tunables):
         """`times`: SHOAL_TEST_TIMES of laptops and machines; "": the timeouts of production."""
         self.times = {"SHOAL_TEST_TIMES": times} if times else {}
@@ -285,13 +292,13 @@ class Front(client.Bed):
         self.children, self.laptops = [], {}
         self.asking = threading.Lock()
         try:
-            self._boot(program or SHOAL, {**settings.SHORT, **tunables})
+            self._boot(program or SHOAL, {**self.delays, **tunables})
         except BaseException:
             self.close()
             raise
 
     def _boot(self, program, tunables):
-        parent = zygote()
+        parent = zygote(self.kind)
         with _lock:
             parent.stdin.write(json.dumps({"folder": str(self.folder)}) + "\n")
             parent.stdin.flush()
@@ -332,7 +339,7 @@ class Front(client.Bed):
 
     def laptop(self, name="alice"):
         if name not in self.laptops:
-            self.laptops[name] = Laptop(self, name)
+            self.laptops[name] = self.laptop_class(self, name)
         return self.laptops[name]
 
     def limited_laptop(self, name, policy):
@@ -341,8 +348,7 @@ class Front(client.Bed):
         """
         keys = self.ask("limited", name=name, policy=policy)
         laptop = self.laptop(name)
-        laptop.more = {"AWS_ACCESS_KEY_ID": keys["key"], "AWS_SECRET_ACCESS_KEY": keys["secret"],
-                       "AWS_SESSION_TOKEN": keys["token"]}
+        laptop.more = laptop.credentials(keys)
         return laptop
 
     # ---- the front's records ----
@@ -399,8 +405,6 @@ class Front(client.Bed):
                                         "config=~/ray_bootstrap_config.yaml"],
             "worker_start_ray_commands": ["ray stop", "ray start --address=$RAY_HEAD_IP:6379"],
             **more}
-
-    # its first process: everything inside dies with it
 
     def close(self):
         if hasattr(self, "pid"):

@@ -97,19 +97,125 @@ def ip_batch(lines, *words):
                    capture_output=True, timeout=20)
 
 
-class ThinNodes(nodes.Nodes):
+class Bodies:
+    """Starts and ends thin machines. A node has id, folder, private and public. The other base of a
+    subclass has _host_name, _boot_env, and _ended_by_itself for a machine that switched itself off.
+    """
+
+    closing = False
+
+    def __init__(self):
+        self.machines = {}  # id: Popen of its first process
+        self.numbers = iter(range(1, 1 << 20))
+
+    def _net(self, node):
+        number = next(self.numbers)
+        subprocess.run(["ip", "netns", "add", node.id], check=True, timeout=20)
+        ip_batch([f"link add v{number} type veth peer name eth0 netns {node.id}",
+                  f"link set v{number} master {settings.BRIDGE} up"])
+        public = [f"addr add {node.public}/32 dev eth0"] if node.public else []
+        ip_batch(["link set lo up", f"addr add {node.private}/16 dev eth0", "link set eth0 up",
+                  f"route add {settings.IMDS}/32 via {settings.GATEWAY} src {node.private}",
+                  f"route add {settings.LAPTOP}/32 dev eth0 src {node.private}",
+                  *public], "-n", node.id)
+
+    def _start_container(self, node):
+        self._net(node)
+        gate = settings.STATE / "gate"  # a FIFO: new machines boot when it is opened for writing
+        words = ["nsenter", f"--net=/run/netns/{node.id}", "unshare", "--pid", "--mount", "--uts",
+                 "--fork", "--kill-child", str(HERE / "machine" / "boot"), str(node.folder),
+                 str(settings.STATE / "image"), self._host_name(node)]
+        log = (node.folder / "log" / "boot.log").open("ab")
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 env={"PATH": os.environ["PATH"], **self._boot_env(node),
+                                      "THIN_GATE": str(gate) if gate.exists() else ""},
+                                 start_new_session=True)
+        self.machines[node.id] = child
+        threading.Thread(target=self._await, args=(node, child), daemon=True).start()
+
+    def _await(self, node, child):
+        child.wait()
+        if self.machines.get(node.id) is child and not self.closing:
+            self._ended_by_itself(node)
+
+    def _is_up(self, node):
+        child = self.machines.get(node.id)
+        return bool(child) and child.poll() is None
+
+    def first_process(self, node):
+        """The pid of a machine's first process, in the front's namespace."""
+        child = self.machines[node.id]
+        text = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text("ascii")
+        return int(text.split()[0])
+
+    def _halt_container(self, node):
+        child = self.machines.get(node.id)
+        if child and child.poll() is None:
+            os.kill(self.first_process(node), signal.SIGTERM)
+            try:
+                child.wait(TERM_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
+        self._remove_container(node)
+
+    def _reboot_container(self, node):
+        node.quiet = True
+        self.machines.pop(node.id).kill()
+        subprocess.run(["ip", "netns", "del", node.id], check=False, timeout=20)
+        self._start_container(node)
+
+    def _remove_container(self, node):
+        """Its disk stays, so that tests can read it."""
+        child = self.machines.pop(node.id, None)
+        if child:
+            child.kill()
+            child.wait()
+            subprocess.run(["ip", "netns", "del", node.id], check=False, timeout=20)
+
+    # ---- queries ----
+
+    def ssh_log(self, node):
+        try:
+            return (node.folder / "log" / "sshd.log").read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def console(self, node):
+        texts = [p.read_text(errors="replace") for p in (
+            node.folder / "log" / "boot.log", node.folder / "log" / "console.log") if p.exists()]
+        return "".join(texts)
+
+
+class ThinNodes(Bodies, nodes.Nodes):
     """The bed's instances with thin machines. Security groups have no effect."""
 
     def __init__(self, moto, tunables):
-        self.machines = {}  # instance id: Popen of its first process
-        self.numbers = iter(range(1, 1 << 20))
-        super().__init__(moto, tunables)
+        Bodies.__init__(self)
+        nodes.Nodes.__init__(self, moto, tunables)
 
     def rewire(self):
         pass
 
     def watch(self):
         pass
+
+    def close(self):
+        self.closing = True
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run_container(self, node):
+        self._write(node)
+        self._start_container(node)
+
+    def _host_name(self, node):
+        return nodes.host_name(node)
+
+    def _boot_env(self, node):
+        delay = node.faults["boot-delay"].seconds if "boot-delay" in node.faults else \
+            self.tunables.boot_delay
+        return {"THIN_DISK_SIZE": "32k" if "disk-full" in node.faults else "",
+                "THIN_NO_SSHD": "1" if "no-sshd" in node.faults else "",
+                "THIN_BOOT_DELAY": str(delay)}
 
     # ---- the first boot ----
 
@@ -159,94 +265,3 @@ class ThinNodes(nodes.Nodes):
                                  "owner": None})
         if len(lines) > 2:
             put(upper / "var/lib/thin/user-data", "\n".join(lines) + "\n", 0o700)
-
-    # ---- starting and ending ----
-
-    def _net(self, node):
-        number = next(self.numbers)
-        subprocess.run(["ip", "netns", "add", node.id], check=True, timeout=20)
-        ip_batch([f"link add v{number} type veth peer name eth0 netns {node.id}",
-                  f"link set v{number} master {settings.BRIDGE} up"])
-        public = [f"addr add {node.public}/32 dev eth0"] if node.public else []
-        ip_batch(["link set lo up", f"addr add {node.private}/16 dev eth0", "link set eth0 up",
-                  f"route add {settings.IMDS}/32 via {settings.GATEWAY} src {node.private}",
-                  f"route add {settings.LAPTOP}/32 dev eth0 src {node.private}",
-                  *public], "-n", node.id)
-
-    def _run_container(self, node):
-        self._write(node)
-        self._start_container(node)
-
-    def _start_container(self, node):
-        self._net(node)
-        gate = settings.STATE / "gate"  # a FIFO: new machines boot when it is opened for writing
-        faults = {"THIN_DISK_SIZE": "32k" if "disk-full" in node.faults else "",
-                  "THIN_NO_SSHD": "1" if "no-sshd" in node.faults else "",
-                  "THIN_BOOT_DELAY": str(node.faults["boot-delay"].seconds if "boot-delay" in
-                                         node.faults else self.tunables.boot_delay),
-                  "THIN_GATE": str(gate) if gate.exists() else ""}
-        words = ["nsenter", f"--net=/run/netns/{node.id}", "unshare", "--pid", "--mount", "--uts",
-                 "--fork", "--kill-child", str(HERE / "machine" / "boot"), str(node.folder),
-                 str(settings.STATE / "image"), nodes.host_name(node)]
-        log = (node.folder / "log" / "boot.log").open("ab")
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                 env={"PATH": os.environ["PATH"], **faults},
-                                 start_new_session=True)
-        self.machines[node.id] = child
-        threading.Thread(target=self._await, args=(node, child), daemon=True).start()
-
-    def _await(self, node, child):
-        child.wait()
-        if self.machines.get(node.id) is child and not self.closing:
-            self._ended_by_itself(node)
-
-    def _is_up(self, node):
-        child = self.machines.get(node.id)
-        return bool(child) and child.poll() is None
-
-    def first_process(self, node):
-        """The pid of a machine's first process, in the front's namespace."""
-        child = self.machines[node.id]
-        text = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text("ascii")
-        return int(text.split()[0])
-
-    def _halt_container(self, node):
-        child = self.machines.get(node.id)
-        if child and child.poll() is None:
-            os.kill(self.first_process(node), signal.SIGTERM)
-            try:
-                child.wait(TERM_SECONDS)
-            except subprocess.TimeoutExpired:
-                pass
-        self._remove_container(node)
-
-    def _reboot_container(self, node):
-        node.quiet = True
-        self.machines.pop(node.id).kill()
-        subprocess.run(["ip", "netns", "del", node.id], check=False, timeout=20)
-        self._start_container(node)
-
-    def _remove_container(self, node):
-        """Its disk stays, so that tests can read it."""
-        child = self.machines.pop(node.id, None)
-        if child:
-            child.kill()
-            child.wait()
-            subprocess.run(["ip", "netns", "del", node.id], check=False, timeout=20)
-
-    def close(self):
-        self.closing = True
-        self.pool.shutdown(wait=False, cancel_futures=True)
-
-    # ---- queries ----
-
-    def ssh_log(self, node):
-        try:
-            return (node.folder / "log" / "sshd.log").read_text(errors="replace")
-        except OSError:
-            return ""
-
-    def console(self, node):
-        texts = [p.read_text(errors="replace") for p in (
-            node.folder / "log" / "boot.log", node.folder / "log" / "console.log") if p.exists()]
-        return "".join(texts)

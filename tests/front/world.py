@@ -1,8 +1,8 @@
 """One front: the bed's API with thin machines, in its own PID, mount and network namespaces.
 
-`run(folder, moto)` is called in a new child of the zygote and never returns. The test talks to it
-over the socket FOLDER/control: one line of JSON per request and per answer. When the calling
-process dies, everything inside dies.
+`run(folder, make)` is called in a new child of the zygote and never returns; `make(folder)` is its
+World. The test talks to it over the socket FOLDER/control: one line of JSON per request and per
+answer. When the calling process dies, everything inside dies.
 """
 
 import ctypes
@@ -57,7 +57,43 @@ def set_up_namespace():
 # ---- control ----
 
 
-class ThinControl(control.Control):
+class MachineControl:
+    """Verbs for thin machines; `bodies()` has them, and `node(name)` is one of them."""
+
+    def do_first_process(self, instance):
+        return {"pid": self.bodies().first_process(self.node(instance))}
+
+    def do_node(self, instance, what):
+        """Stop, continue, restart or kill a running machine."""
+        node = self.node(instance)
+        number = {"pause": signal.SIGSTOP, "unpause": signal.SIGCONT}.get(what)
+        if what == "kill":
+            self.bodies().machines[node.id].kill()
+        elif what == "reboot":
+            self.reboot(node)
+        elif number:
+            inside = os.stat(f"/proc/{self.bodies().first_process(node)}/ns/pid").st_ino
+            for pid in (int(p) for p in os.listdir("/proc") if p.isdigit()):
+                try:
+                    if os.stat(f"/proc/{pid}/ns/pid").st_ino == inside:
+                        os.kill(pid, number)
+                except OSError:
+                    continue
+        else:
+            raise ValueError(f"no {what!r} on thin machines")
+        return {}
+
+    def reboot(self, node):
+        self.bodies()._reboot_container(node)
+
+
+class ThinControl(MachineControl, control.Control):
+    def bodies(self):
+        return self.cloud.nodes
+
+    def reboot(self, node):
+        self.cloud.nodes.reboot(node)
+
     def do_ps(self):
         return {"nodes": self.do_truth()["instances"], "pid": os.getpid(),
                 "calls": sum(list(self.cloud.counts.values()))}
@@ -92,29 +128,6 @@ class ThinControl(control.Control):
                 backend.delete_launch_template(name, None)
         return {"names": names}
 
-    def do_first_process(self, instance):
-        return {"pid": self.cloud.nodes.first_process(self.node(instance))}
-
-    def do_node(self, instance, what):
-        """Stop or kill a running machine."""
-        node = self.node(instance)
-        number = {"pause": signal.SIGSTOP, "unpause": signal.SIGCONT}.get(what)
-        if what == "kill":
-            self.cloud.nodes.machines[node.id].kill()
-        elif what == "reboot":
-            self.cloud.nodes.reboot(node)
-        elif number:
-            inside = os.stat(f"/proc/{self.cloud.nodes.first_process(node)}/ns/pid").st_ino
-            for pid in (int(p) for p in os.listdir("/proc") if p.isdigit()):
-                try:
-                    if os.stat(f"/proc/{pid}/ns/pid").st_ino == inside:
-                        os.kill(pid, number)
-                except OSError:
-                    continue
-        else:
-            raise ValueError(f"no {what!r} on thin machines")
-        return {}
-
 
 class Lines(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
@@ -135,29 +148,39 @@ class Line(socketserver.StreamRequestHandler):
 
 
 class World:
-    def __init__(self, folder, moto):
+    def __init__(self, folder):
         self.started, self.code = time.time(), settings.code()
         self.end = threading.Event()
         settings.STATE = pathlib.Path(folder)
         thin.image(settings.STATE / "image")
+
+    @staticmethod
+    def listen(control):
+        """Take the commands of the test from now on."""
+        lines = Lines(str(settings.STATE / "control.new"), Line)
+        lines.control = control
+        threading.Thread(target=lines.serve_forever, daemon=True).start()
+        os.rename(settings.STATE / "control.new", settings.STATE / "control")
+
+
+class AwsWorld(World):
+    def __init__(self, folder, moto):
+        super().__init__(folder)
         self.cloud = front.Cloud(moto, thin.ThinNodes)
         clock = lambda: self.cloud.tunables.clock  # noqa: E731
         server.Server(settings.GATEWAY, settings.API_PORT, self.cloud.answer, clock)
         server.Server(settings.IMDS, 80, metadata.Metadata(self.cloud).answer)
         server.Server(settings.GATEWAY, settings.CALLER_PORT, server.caller_address(self.cloud))
-        lines = Lines(str(settings.STATE / "control.new"), Line)
-        lines.control = ThinControl(self.cloud, self)
-        threading.Thread(target=lines.serve_forever, daemon=True).start()
-        os.rename(settings.STATE / "control.new", settings.STATE / "control")
+        self.listen(ThinControl(self.cloud, self))
 
 
-def first_process(folder, moto):
+def first_process(folder, make):
     """Reaps orphans; exits with the front's server."""
     child = os.fork()
     if child == 0:
         try:
             die_with_parent()
-            World(folder, moto).end.wait()
+            make(folder).end.wait()
         except BaseException:
             traceback.print_exc()
         finally:
@@ -169,7 +192,7 @@ def first_process(folder, moto):
             os._exit(1)
 
 
-def run(folder, moto):
+def run(folder, make):
     """Runs in a child of the zygote."""
     try:
         log = os.open(os.path.join(folder, "front.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -181,7 +204,7 @@ def run(folder, moto):
         if child == 0:
             die_with_parent()
             set_up_namespace()
-            first_process(folder, moto)
+            first_process(folder, make)
         pathlib.Path(folder, "pid.new").write_text(str(child), encoding="ascii")
         os.rename(os.path.join(folder, "pid.new"), os.path.join(folder, "pid"))
         os.waitpid(child, 0)

@@ -156,6 +156,13 @@ class Control:
         with self.cloud.state:
             return {"seconds": preemption.preempt(self.cloud, self.instance(instance))}
 
+    def do_maintenance(self, instance, event="TERMINATE_ON_HOST_MAINTENANCE"):
+        """The metadata's maintenance-event; NONE: it is over."""
+        with self.cloud.state:
+            self.instance(instance).maintenance = event
+            self.cloud.state.notify_all()
+        return {}
+
     def do_power_off(self, instance):
         """The machine switches itself off."""
         with self.cloud.state:

@@ -42,10 +42,12 @@ class Call(wire.Call):
 
 
 class Cloud:
-    def __init__(self, make_machines=machines.Machines):
+    def __init__(self, make_machines=machines.Machines, router=None, log=None):
+        """`log` is called with each call, its reply and the time of its arrival."""
         self.tunables = settings.Tunables()
         self.state = threading.Condition()  # the lock of everything; notified after each change
-        self.router = discovery.Router()
+        self.router = router or discovery.Router()
+        self.log = log
         self.pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
         self.later = Clockwork(self.pool).later
         self.faults = faults.Faults()
@@ -90,6 +92,12 @@ class Cloud:
     def project_items(self):
         return {i["key"]: i.get("value", "") for i in self.project_metadata["items"]}
 
+    def instance_at(self, address):
+        """The instance with this internal address, or None."""
+        with self.state:
+            return next((r for r in self.store.of_kind("instances", settings.PROJECT)
+                         if r.address == address), None)
+
     def image(self, text, field="sourceImage"):
         """The record of an image that a full or partial URL names; also of a family."""
         path = store.path_of(field, text, "images", settings.PROJECT)
@@ -103,6 +111,13 @@ class Cloud:
     def answer(self, request):
         call = Call(**{f.name: getattr(request, f.name) for f in dataclasses.fields(request)})
         call.page_max = self.tunables.page
+        began = time.time()
+        reply = self.dispatch(call)
+        if self.log:
+            self.log(call, reply, began)
+        return reply
+
+    def dispatch(self, call):
         url = urllib.parse.urlsplit(call.target)
         if url.path == "/token":
             call.service, call.action = "oauth2", "token"

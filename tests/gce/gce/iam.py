@@ -71,12 +71,13 @@ class Iam:
 
     # ---- evaluation ----
 
-    def put(self, resource, policy):
+    def put(self, resource, policy, lag=None):
         data = json.dumps([policy.get("bindings", []), time.monotonic_ns()]).encode()
         etag = base64.b64encode(hashlib.sha256(data).digest()[:8]).decode()
         made = {"version": 1, "bindings": policy.get("bindings", []), "etag": etag}
         rows = self.policies.setdefault(resource, [])
-        lag = self.cloud.tunables.iam_lag if rows else 0.0
+        if lag is None:
+            lag = self.cloud.tunables.iam_lag if rows else 0.0
         rows.append((time.monotonic() + lag, made))
         return made
 

@@ -19,6 +19,8 @@ class Instance(Record):
     made: tuple = ()           # paths of the disks that were created with it
     inserting: object = None   # the operation that creates it
     preempted: bool = False
+    maintenance: str = "NONE"  # the metadata's maintenance-event
+    public: str = None         # its external address, shown once it is running
     deletes: int = 0           # requests so far
     guest: dict = dataclasses.field(default_factory=dict)  # namespace/key: value
     serial: str = ""
@@ -118,6 +120,7 @@ class Instances:
         try:
             with record.machine:
                 if record.life == life:
+                    self.take_public(record)
                     self.cloud.machines.start(record)
         except Exception as error:  # only this machine fails, not the cloud
             self.fail(record, operation, (500, "INTERNAL_ERROR", f"Internal error: {error}"))
@@ -130,7 +133,7 @@ class Instances:
             record.value.update(status="RUNNING", lastStartTimestamp=stamp(self.cloud.now()))
             for nic in record.value["networkInterfaces"]:
                 for config in nic.get("accessConfigs", ()):
-                    config["natIP"] = self.addresses.take(settings.PUBLIC)
+                    config["natIP"] = record.public
             self.cloud.operations.finish(operation)
             if self.cloud.tunables.boot >= 0:
                 self.cloud.later(self.cloud.tunables.boot, self.booted, record, life)
@@ -187,10 +190,17 @@ class Instances:
                     cloud.store.records.pop(found.path)
         cloud.state.notify_all()
 
+    def take_public(self, record):
+        with self.cloud.state:
+            wanted = any(nic.get("accessConfigs") for nic in record.value["networkInterfaces"])
+            record.public = self.addresses.take(settings.PUBLIC) if wanted else None
+
     def free_addresses(self, record, private=False):
+        self.addresses.give_back(settings.PUBLIC, record.public)
+        record.public = None
         for nic in record.value["networkInterfaces"]:
             for config in nic.get("accessConfigs", ()):
-                self.addresses.give_back(settings.PUBLIC, config.pop("natIP", None))
+                config.pop("natIP", None)
             if private:
                 self.addresses.give_back(settings.SUBNETS[store.region_of(record.zone)],
                                          nic["networkIP"])

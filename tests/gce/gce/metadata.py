@@ -29,10 +29,8 @@ class Metadata:
 
     def by_address(self, call):
         """The function that answers for all machines."""
-        with self.cloud.state:
-            found = [r for r in self.cloud.store.of_kind("instances", settings.PROJECT)
-                     if r.address == call.source]
-        return self.answer(call, found[0]) if found else plain(403, "Forbidden")
+        found = self.cloud.instance_at(call.source)
+        return self.answer(call, found) if found else plain(403, "Forbidden")
 
     def answer(self, call, record):
         url = urllib.parse.urlsplit(call.target)
@@ -125,7 +123,7 @@ class Metadata:
             "image": boot.value.get("sourceImage", "").partition("/v1/")[2] if boot else "",
             "licenses": [], "machine-type":
             f"{project}/machineTypes/{value['machineType'].rpartition('/')[2]}",
-            "maintenance-event": "NONE", "name": record.name,
+            "maintenance-event": record.maintenance, "name": record.name,
             "network-interfaces": [self.nic(n) for n in value["networkInterfaces"]],
             "preempted": "TRUE" if record.preempted else "FALSE",
             "remaining-cpu-time": -1, "scheduling": {
