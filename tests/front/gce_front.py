@@ -26,6 +26,7 @@ import front  # noqa: E402
 
 ENDED = ("TERMINATED",)  # stopped; a deleted instance has no state
 FAMILY = "projects/debian-cloud/global/images/family/debian-12"
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"  # of a machine; it has the CA
 ADC = ".config/gcloud/application_default_credentials.json"
 
 
@@ -59,7 +60,16 @@ class GceMachine(front.Machine):
 
 
 class GceFront(front.Front):
+    """With `ray`, the path of Ray's own command, machines have Ray itself instead of a stand-in."""
+
     kind, laptop_class, delays = "gce", GceLaptop, google.SHORT
+
+    def __init__(self, *words, ray=None, **more):
+        super().__init__(*words, **more)
+        if ray:
+            path = self.folder / "image/usr/local/bin/ray"
+            path.write_text(f'#!/bin/sh\nexec {ray} "$@"\n', encoding="utf-8")
+            self.machine_env(**{name: BUNDLE for name in tls.TRUST})
 
     def __getattr__(self, verb):
         """Verbs of control: front.preempt(instance=...), front.stockout(...)."""
@@ -69,7 +79,9 @@ class GceFront(front.Front):
 
     def limited_laptop(self, name, permissions):
         """A laptop whose user has only these permissions; a second call replaces them."""
-        return super().limited_laptop(name, permissions)
+        laptop = self.laptop(name)
+        laptop.more = laptop.credentials(self.ask("limited", name=name, policy=permissions))
+        return laptop
 
     def machines(self, cluster=None, states=None):
         """Instances in the front's own records, in the order of their creation."""

@@ -14,7 +14,7 @@ import thin
 import world
 from cloud import nodes, server, settings
 from cloud.wire import Reply
-from gce import control, discovery, front, iam, machines, tls
+from gce import control, discovery, front, machines, tls
 from gce import settings as google
 
 METADATA_NAMES = "metadata.google.internal metadata"
@@ -119,14 +119,14 @@ class ThinControl(world.MachineControl, control.Control):
                 {"role": "roles/owner", "members": [member]}]}, lag=0.0)
         return self.do_refresh_token(member)
 
-    def do_limited(self, name, permissions):
-        """The same of a user with only these permissions; a second call replaces them."""
+    def do_limited(self, name, policy):
+        """The same of a user who has only the permissions in `policy`; a second call replaces them."""
         member, role = f"user:{name}@example.com", f"projects/{google.PROJECT}/roles/{name}"
         with self.cloud.state:
             resource = f"projects/{google.PROJECT}"
             rows = [b for b in self.cloud.iam.policy(resource)["bindings"]
                     if member not in b["members"]]
-            self.cloud.iam.roles[role] = {"name": role, "includedPermissions": permissions}
+            self.cloud.iam.roles[role] = {"name": role, "includedPermissions": policy}
             self.cloud.iam.put(resource, {"bindings": rows + [
                 {"role": role, "members": [member]}]}, lag=0.0)
         return self.do_refresh_token(member)

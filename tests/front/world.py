@@ -57,11 +57,22 @@ def set_up_namespace():
 # ---- control ----
 
 
+def name_of(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
+
+
 class MachineControl:
     """Verbs for thin machines; `bodies()` has them, and `node(name)` is one of them."""
 
     def do_first_process(self, instance):
-        return {"pid": self.bodies().first_process(self.node(instance))}
+        """Once it has the machine's root: before that it would see this host's."""
+        end = time.monotonic() + 60
+        pid = self.bodies().first_process(self.node(instance))
+        while name_of(pid) != "thin-init":
+            if time.monotonic() > end:
+                raise ValueError(f"{instance} does not boot")
+            time.sleep(0.01)
+        return {"pid": pid}
 
     def do_node(self, instance, what):
         """Stop, continue, restart or kill a running machine."""

@@ -7,6 +7,8 @@ systemd   rootfs and, by apt, systemd as first process and the real cloud-init
 systemd-ray  systemd with Ray, out of the same wheels
 train     ray with Ray Train and torch, out of wheels in a folder of their own
 docker    rootfs and, by apt, Docker; Ray, which only a container finds
+gce       rootfs and, by apt, systemd and Google's own guest agent (docs/dev/gce.md)
+gce-ray   gce with Ray and what its launcher needs at Google
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.
 """
@@ -32,8 +34,10 @@ PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps
             "iputils-ping netcat-openbsd screen tmux").split() + LIBRARIES
 SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
 DOCKER_PACKAGES = "docker.io iptables".split()
+GCE_PACKAGES = "systemd systemd-sysv dbus google-guest-agent".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")
+GCE_WHEELS = ("google-api-python-client==2.202.0", "google-auth==2.62.2", "cryptography")
 TRAIN_WHEELS = (f"ray[train]=={RAY_VERSION}", "torch==2.13.0")
 
 BASE_FILES = {"bed-init": "/usr/local/sbin/bed-init", "bed-boot": "/usr/local/sbin/bed-boot",
@@ -41,6 +45,7 @@ BASE_FILES = {"bed-init": "/usr/local/sbin/bed-init", "bed-boot": "/usr/local/sb
 SYSTEMD_FILES = {"bed-systemd": "/usr/local/sbin/bed-systemd",
                  "bed-cloud.cfg": "/usr/local/share/bed-cloud.cfg",
                  "bed-ssh.conf": "/usr/local/share/bed-ssh.conf"}
+GCE_FILES = {name: SYSTEMD_FILES[name] for name in ("bed-systemd", "bed-ssh.conf")}
 
 # An installed pip uses the bed's index, and may install system-wide as on other images.
 PIP_SET_UP = f"""rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
@@ -72,6 +77,19 @@ cp /usr/local/share/bed-ssh.conf /etc/systemd/system/ssh.service.d/bed.conf
 systemctl mask systemd-udevd.service systemd-networkd-wait-online.service \\
     systemd-networkd.service getty.target console-getty.service
 systemctl enable ssh.service
+"""
+# The agent creates users and host keys; the image has neither.
+SET_UP_GCE = """set -e
+rm -f /etc/ssh/ssh_host_* /etc/machine-id && touch /etc/machine-id
+mkdir -p /etc/systemd/system/ssh.service.d
+cp /usr/local/share/bed-ssh.conf /etc/systemd/system/ssh.service.d/bed.conf
+systemctl mask systemd-udevd.service systemd-networkd-wait-online.service \\
+    systemd-networkd.service getty.target console-getty.service
+systemctl enable ssh.service google-guest-agent.service google-startup-scripts.service
+"""
+ADD_GCE_RAY = """
+python3 -m pip install -q --no-index --find-links /gce-wheels --root-user-action=ignore \\
+    google-api-python-client google-auth cryptography
 """
 # `ray submit` runs `python`, which images with Ray have.
 ADD_RAY = f"""set -e
@@ -131,6 +149,10 @@ def tag(kind):
              "docker": [PACKAGES, DOCKER_PACKAGES, SET_UP, ADD_RAY, ADD_DOCKER, *own,
                         *scripts("bed-docker")],
              "train": [PACKAGES, SET_UP, ADD_RAY, ADD_TRAIN, *own],
+             "rootfs-gce": [PACKAGES, GCE_PACKAGES],
+             "gce": [PACKAGES, GCE_PACKAGES, SET_UP_GCE, *scripts(*GCE_FILES)],
+             "gce-ray": [PACKAGES, GCE_PACKAGES, SET_UP_GCE, PIP_SET_UP, ADD_RAY, ADD_GCE_RAY,
+                         GCE_WHEELS, *scripts(*GCE_FILES)],
              "systemd-ray": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, PIP_SET_UP, ADD_RAY,
                              *scripts(*SYSTEMD_FILES)]}[kind]
     return f"shoal-bed-{kind}:{hash_of(*parts)}"
@@ -169,6 +191,10 @@ def build_rootfs_systemd(name):
 
 def build_rootfs_docker(name):
     build_rootfs_with(name, DOCKER_PACKAGES)
+
+
+def build_rootfs_gce(name):
+    build_rootfs_with(name, GCE_PACKAGES)
 
 
 def build_rootfs_with(name, packages):
@@ -274,6 +300,19 @@ def build_systemd_ray(name):
            volumes=[f"{settings.WHEELS}:/wheels:ro"])
 
 
+def build_gce(name):
+    derive(name, ensure("rootfs-gce"), SET_UP_GCE, ['CMD ["/usr/local/sbin/bed-systemd"]'],
+           copies=GCE_FILES)
+
+
+def build_gce_ray(name):
+    ensure_wheels()
+    ensure_wheels(GCE_WHEELS, settings.GCE_WHEELS)
+    derive(name, ensure("gce"), PIP_SET_UP + ADD_RAY + ADD_GCE_RAY,
+           ['CMD ["/usr/local/sbin/bed-systemd"]'],
+           volumes=[f"{settings.WHEELS}:/wheels:ro", f"{settings.GCE_WHEELS}:/gce-wheels:ro"])
+
+
 def build_docker(name):
     ensure_wheels()
     derive(name, ensure("rootfs-docker"), SET_UP + ADD_RAY + ADD_DOCKER,
@@ -286,6 +325,7 @@ BUILDERS = {
     "rootfs-docker": build_rootfs_docker, "docker": build_docker,
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
     "systemd-ray": build_systemd_ray, "train": build_train,
+    "rootfs-gce": build_rootfs_gce, "gce": build_gce, "gce-ray": build_gce_ray,
 }
 
 

@@ -14,6 +14,7 @@ HOME = pathlib.Path(os.environ.get("SHOAL_BED_HOME") or pathlib.Path(
 STATE = HOME / "state"
 WHEELS = HOME / "wheels"
 TRAIN_WHEELS = HOME / "wheels-train"  # not in the index
+GCE_WHEELS = HOME / "wheels-gce"      # the same
 # Tests and machines that have variables of a test (`Bed.machine_env`) share this folder.
 SHARED, SHARED_ON_NODES = STATE / "shared", "/run/shared"
 
@@ -33,7 +34,8 @@ LOOPBACK = "127.0.0.1"
 IMDS = "169.254.169.254"
 API_PORT, IMDS_PORT, INDEX_PORT, CONTROL_PORT, CALLER_PORT, RELAY_PORT = range(4566, 4572)
 # Ports of the gateway that a node may open; all others of the host are closed to it.
-NODE_PORTS = (API_PORT, IMDS_PORT, INDEX_PORT, CALLER_PORT)
+TLS_PORT = 443  # of Google's names (tests/gce)
+NODE_PORTS = (API_PORT, IMDS_PORT, INDEX_PORT, CALLER_PORT, TLS_PORT)
 ENDPOINT = f"http://{GATEWAY}:{API_PORT}"
 
 ACCOUNT = "123456789012"

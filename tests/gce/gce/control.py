@@ -10,7 +10,7 @@ import secrets
 from cloud.listener import Server
 from cloud.wire import Reply
 
-from . import capacity, preemption, settings
+from . import capacity, networks, preemption, settings
 from .errors import Refusal
 
 
@@ -114,6 +114,12 @@ class Control:
                 raise ValueError(f"no group {group!r}; there are: "
                                  f"{' '.join(self.cloud.rates.limits)}")
             self.cloud.rates.limits[group] = limit
+        return {}
+
+    def do_default_rules(self):
+        """The firewall rules of a new project: ssh and ICMP from everywhere, all inside."""
+        with self.cloud.state:
+            networks.add_default_rules(self.cloud)
         return {}
 
     def do_unreachable(self, zone, on=True):

@@ -36,6 +36,10 @@ ROLES = {
                                       "iam.serviceAccounts.setIamPolicy"],
     "roles/iam.serviceAccountKeyAdmin": ["iam.serviceAccountKeys.*"],
     "roles/iam.serviceAccountTokenCreator": ["iam.serviceAccounts.getAccessToken"],
+    "roles/storage.admin": ["storage.*"],
+    "roles/storage.objectAdmin": ["storage.objects.*"],
+    "roles/iam.roleViewer": ["iam.roles.get", "iam.roles.list", "resourcemanager.projects.get"],
+    "roles/tpu.admin": ["tpu.*"],
     "roles/iam.roleAdmin": ["iam.roles.*"],
     "roles/resourcemanager.projectIamAdmin": [
         "resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy",

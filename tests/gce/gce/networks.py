@@ -30,6 +30,21 @@ def seed(cloud):
 # ---- firewall rules ----
 
 
+def add_default_rules(cloud):
+    """What a new project has in its network `default`."""
+    for name, sources, allowed in (
+            ("ssh", "0.0.0.0/0", [{"IPProtocol": "tcp", "ports": ["22"]}]),
+            ("icmp", "0.0.0.0/0", [{"IPProtocol": "icmp"}]),
+            ("internal", settings.INTERNAL, [{"IPProtocol": "tcp", "ports": ["0-65535"]},
+                                             {"IPProtocol": "udp", "ports": ["0-65535"]},
+                                             {"IPProtocol": "icmp"}])):
+        value = check(cloud, settings.PROJECT, {"sourceRanges": [sources], "allowed": allowed,
+                                                "priority": 65534})
+        path = f"projects/{settings.PROJECT}/global/firewalls/default-allow-{name}"
+        cloud.store.add(path, value, "firewall")
+    cloud.state.notify_all()
+
+
 def check(cloud, project, body):
     """A rule with its defaults."""
     value = dict(body)

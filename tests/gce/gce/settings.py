@@ -15,6 +15,7 @@ SYSTEM = "system"  # who preempts
 ZONES = {"us-central1": ("a", "b", "c", "f"), "europe-west4": ("a", "b", "c")}
 SUBNETS = {"us-central1": "198.18.16.0/20", "europe-west4": "198.18.32.0/20"}
 PUBLIC = "198.18.136.0/21"
+INTERNAL = "198.18.0.0/17"  # all subnets
 
 # name: (vCPUs, MB, (GPU, count), shared)
 L4, A100, H100 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-h100-80gb"

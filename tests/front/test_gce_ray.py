@@ -1,0 +1,116 @@
+"""What Ray's own launcher does on the stand-in for Google: what Shoal is compared with.
+
+`test_up_and_down` has real Ray on the machines; the others call Ray's provider alone, and describe
+its faults. They fail when a new version of Ray is better.
+"""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+import ray_up_gce
+from front import wait_for
+from gce_front import GceFront
+
+HERE = pathlib.Path(__file__).resolve().parent
+pytestmark = pytest.mark.long
+LABELS = {"ray-node-name": "ray-demo-worker", "ray-node-type": "worker",
+          "ray-user-node-type": "worker"}
+
+
+@pytest.mark.parametrize("version", [2, 1])
+def test_up_and_down(version):
+    with GceFront(ray=ray_up_gce.RAY, **ray_up_gce.DELAYS) as front:
+        run = ray_up_gce.Run(front, 2, version)
+        result = run.measure()
+        print(json.dumps(result, indent=1))
+        # Its service account and its key stay.
+        assert set(result["left"]) == {"accounts", "items"}
+        assert "bug" not in front.log()
+
+
+class Provider:
+    """Ray's provider on a laptop; an exception becomes a dict with `error`."""
+
+    def __init__(self, front):
+        self.file = front.cluster("demo")
+        laptop = front.laptop()
+        self.child = laptop.start(
+            HERE / "gce_ray_provider.py", json.dumps(self.file["provider"]), "demo",
+            program=ray_up_gce.RAY.parent / "python", stdin=subprocess.PIPE)
+        assert self.child.stdout.readline() == "{}\n", self.child.stderr.read()
+
+    def __call__(self, *words):
+        self.child.stdin.write(json.dumps(words) + "\n")
+        self.child.stdin.flush()
+        result = json.loads(self.child.stdout.readline())
+        return result if "error" in result else result["value"]
+
+    def create(self, count, **more):
+        node = self.file["available_node_types"]["worker"]["node_config"]
+        nic = {"network": "projects/shoal-test/global/networks/default",
+               "accessConfigs": [{"type": "ONE_TO_ONE_NAT"}]}
+        return self("create_node", {**node, "networkInterfaces": [nic], **more}, LABELS, count)
+
+
+@pytest.fixture(scope="module")
+def running():
+    with GceFront() as front:
+        yield front, Provider(front)
+
+
+@pytest.fixture
+def front(running):
+    front, _ = running
+    for machine in front.machines():
+        running[1]("terminate_node", machine.name)
+    front.clear()
+    front.set(page=500, preempt=0.5)
+    return front
+
+
+@pytest.fixture
+def provider(running):
+    return running[1]
+
+
+def test_a_stockout_of_one_of_two(front, provider):
+    """An exception; the other instance lives, and the caller does not know its name."""
+    front.stockout(zone="us-central1-a", left=1)
+    result = provider.create(2)
+    assert "ZONE_RESOURCE_POOL_EXHAUSTED" in result["text"]
+    assert len(front.alive()) == 1
+    assert front.alive()[0].name not in result["text"]
+
+
+def test_only_the_first_page(front, provider):
+    """Five instances, pages of three: two are invisible."""
+    assert len(provider.create(5)) == 5
+    front.set(page=3)
+    assert len(provider("non_terminated_nodes", {})) == 3
+
+
+def test_an_instance_that_is_gone(front, provider):
+    result = provider("terminate_node", "ray-demo-worker-12345678-compute")
+    assert result["error"] == "UnboundLocalError"
+
+
+@pytest.mark.parametrize("status, reason", [(503, "backendError"), (403, "rateLimitExceeded")])
+def test_errors_that_pass(front, provider, status, reason):
+    """No retry: the call fails although the next one would succeed."""
+    front.fault("instances.list", "error", code=reason, status=status)
+    result = provider("non_terminated_nodes", {})
+    assert result["error"] == "HttpError" and str(status) in result["text"]
+    assert provider("non_terminated_nodes", {}) == []
+
+
+def test_a_preempted_instance_keeps_its_disk(front, provider):
+    """Ray no longer sees it, and its disk costs money."""
+    spot = {"provisioningModel": "SPOT", "instanceTerminationAction": "STOP",
+            "onHostMaintenance": "TERMINATE", "automaticRestart": False}
+    (name, _), = provider.create(1, scheduling=spot).items()
+    front.preempt(instance=name)
+    wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 30, 0.1, "its end")
+    assert provider("non_terminated_nodes", {}) == []
+    assert len(front.remains()["disks"]) == 1
