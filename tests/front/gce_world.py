@@ -120,7 +120,9 @@ class ThinControl(world.MachineControl, control.Control):
         return self.do_refresh_token(member)
 
     def do_limited(self, name, policy):
-        """The same of a user who has only the permissions in `policy`; a second call replaces them."""
+        """The same of a user who has only the permissions in `policy`; a second call replaces
+        them.
+        """
         member, role = f"user:{name}@example.com", f"projects/{google.PROJECT}/roles/{name}"
         with self.cloud.state:
             resource = f"projects/{google.PROJECT}"

@@ -26,7 +26,6 @@ START = "--object-store-memory 80000000 --disable-usage-stats"
 
 def cluster(front, workers):
     file = front.cluster("real", workers)
-    del file["setup_commands"], file["head_setup_commands"]
     head = (f"ray start --head --port=6379 --autoscaling-config=~/ray_bootstrap_config.yaml "
             f"--include-dashboard=false {START}")
     return {**file, "head_start_ray_commands": ["ray stop", head], "worker_start_ray_commands": [
@@ -43,20 +42,18 @@ class Run:
         self.file = self.laptop.file("cluster.yaml", cluster(front, workers))
 
     def ray(self, *words, seconds=600):
-        done = self.laptop.run(*words, program=RAY, seconds=seconds, env=self.env)
-        return done
+        return self.laptop.run(*words, program=RAY, seconds=seconds, env=self.env)
 
     def up(self):
         done = self.ray("up", "-y", "--no-config-cache", self.file)
-        assert done.status == 0, done
+        assert done.status == 0, str(done)
         return done
 
     def nodes(self):
         """How many nodes the head's GCS has registered so far."""
-        said = self.front.head("real").run(
-            "sh", "-c", "grep -c 'Registering new node' /tmp/ray/session_latest/logs/gcs_server.out",
-            check=False)
-        return int(said or 0)
+        log = "/tmp/ray/session_latest/logs/gcs_server.out"
+        return int(self.front.head("real").run("grep", "-c", "Registering new node", log,
+                                               check=False) or 0)
 
     def measure(self):
         began = time.monotonic()
@@ -73,7 +70,7 @@ class Run:
         result["calls"] = self.calls()
         began = time.monotonic()
         done = self.ray("down", "-y", self.file)
-        assert done.status == 0, done
+        assert done.status == 0, str(done)
         mark("down")
         result["left"] = self.front.remains()
         return result

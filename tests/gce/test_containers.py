@@ -1,4 +1,4 @@
-"""Containers as machines: Google's guest agent, the metadata server and the firewall are real.
+"""Containers as machines: Google's own agent, the metadata server and the firewall are real.
 
 Needs root, Docker and the bed's network: suite `long`.
 """

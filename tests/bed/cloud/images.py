@@ -7,7 +7,7 @@ systemd   rootfs and, by apt, systemd as first process and the real cloud-init
 systemd-ray  systemd with Ray, out of the same wheels
 train     ray with Ray Train and torch, out of wheels in a folder of their own
 docker    rootfs and, by apt, Docker; Ray, which only a container finds
-gce       rootfs and, by apt, systemd and Google's own guest agent (docs/dev/gce.md)
+gce       rootfs and, by apt, systemd and Google's own agent (docs/dev/gce.md)
 gce-ray   gce with Ray and what its launcher needs at Google
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.

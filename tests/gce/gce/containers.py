@@ -1,4 +1,4 @@
-"""Containers as machines: Google's own guest agent, sshd, systemd, and firewall rules that block.
+"""Containers as machines: Google's own agent, sshd, systemd, and firewall rules that block.
 
 They use the bed's network, images and iptables chains (tests/bed), so that a machine has at most
 one of the two clouds. `firewall` translates the project's rules for the bed's chains: of ingress
