@@ -66,6 +66,7 @@ class GceFront(front.Front):
 
     def __init__(self, *words, ray=None, **more):
         super().__init__(*words, **more)
+        self.ray = ray
         if ray:
             path = self.folder / "image/usr/local/bin/ray"
             path.write_text(f'#!/bin/sh\nexec {ray} "$@"\n', encoding="utf-8")

@@ -4,17 +4,15 @@ The API answers plain HTTP at the bed's address and TLS at Google's names; the l
 /etc/hosts of machines and laptops, which trust its CA. The metadata server is at its own address.
 """
 
-import json
 import os
 import pathlib
 import tempfile
-import time
 
 import thin
 import world
 from cloud import nodes, server, settings
 from cloud.wire import Reply
-from gce import control, discovery, front, machines, tls
+from gce import control, discovery, front, log, machines, tls
 from gce import settings as google
 
 METADATA_NAMES = "metadata.google.internal metadata"
@@ -66,6 +64,11 @@ class ThinMachines(thin.Bodies, machines.Machines):
     def remove(self, instance):
         node = self.nodes.get(instance.value["id"])
         if node:
+            self._remove_container(node)
+
+    def close(self):
+        self.closing = True
+        for node in list(self.nodes.values()):
             self._remove_container(node)
 
     def booted(self, instance):
@@ -154,22 +157,6 @@ class ThinControl(world.MachineControl, control.Control):
         return {"console": self.bodies().console(node), "sshd": self.bodies().ssh_log(node)}
 
 
-class Log:
-    """calls.jsonl: a row per call."""
-
-    def __init__(self, find):
-        self.find = find  # the instance at an address
-        self.stream = (settings.STATE / "calls.jsonl").open("a", buffering=1, encoding="utf-8")
-
-    def __call__(self, call, reply, began):
-        found = self.find(call.source)
-        row = {"at": time.time(), "ms": round((time.time() - began) * 1000),
-               "who": found.name if found else "laptop",
-               "as": call.identity.label if call.identity else "", "service": call.service,
-               "action": call.action, "status": reply.status}
-        self.stream.write(json.dumps(row) + "\n")
-
-
 class GceWorld(world.World):
     def __init__(self, folder, router, certificates):
         super().__init__(folder)
@@ -182,7 +169,8 @@ class GceWorld(world.World):
                  + ca)
         thin.put(settings.STATE / "ca.pem", ca)
         thin.put(settings.STATE / "hosts", hosts())
-        cloud = self.cloud = front.Cloud(ThinMachines, router, Log(self.at))
+        cloud = self.cloud = front.Cloud(ThinMachines, router)
+        cloud.log = log.Log(settings.STATE / "calls.jsonl", cloud)
         clock = lambda: cloud.tunables.clock  # noqa: E731
         server.Server(settings.GATEWAY, settings.API_PORT, cloud.answer, clock)
         tls.TlsListener(certificates, settings.GATEWAY, 443, cloud.answer, clock)
@@ -190,17 +178,14 @@ class GceWorld(world.World):
         server.Server(settings.GATEWAY, settings.CALLER_PORT, self.caller)
         self.listen(ThinControl(cloud))
 
-    def at(self, address):
-        return self.cloud.instance_at(address)
-
     def metadata(self, call):
         """Not for laptops."""
-        return self.cloud.metadata.by_address(call) if self.at(call.source) else \
+        return self.cloud.metadata.by_address(call) if self.cloud.instance_at(call.source) else \
             Reply(503, b"", manner="reset")
 
     def caller(self, call):
         """The address from which a call comes, as the Internet sees it."""
-        found = self.at(call.source)
+        found = self.cloud.instance_at(call.source)
         address = found.public if found else settings.LAPTOP
         return Reply(200 if address else 503, f"{address}\n".encode(),
                      {"Content-Type": "text/plain"})

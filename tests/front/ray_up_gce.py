@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ray's own launcher, unmodified, on the stand-in for Google: one head and workers, up and down.
 
-usage: ray_up_gce.py [--workers 2] [--v1] [--set insert=6 ...]
+usage: ray_up_gce.py [--workers 2] [--v1] [--containers] [--set insert=6 ...]
 
 Prints one JSON object: seconds of each step, API calls by caller and method, the load before. Ray
 is the one of this Python.
@@ -16,10 +16,11 @@ import sys
 import time
 
 from front import wait_for
+from gce_containers import GceContainers
 from gce_front import GceFront
 
 # As at Google on an ordinary day; guesses, for there is no measurement.
-DELAYS = {"insert": 6.0, "change": 1.0, "delete": 12.0, "boot": 0.1}
+DELAYS = {"insert": 6.0, "change": 1.0, "delete": 12.0, "boot": 0.1, "account_lag": 0.0, "iam_lag": 0.0}
 RAY = pathlib.Path(sys.executable).parent / "ray"
 START = "--object-store-memory 80000000 --disable-usage-stats"
 
@@ -42,7 +43,7 @@ class Run:
         self.file = self.laptop.file("cluster.yaml", cluster(front, workers))
 
     def ray(self, *words, seconds=600):
-        return self.laptop.run(*words, program=RAY, seconds=seconds, env=self.env)
+        return self.laptop.run(*words, program=self.front.ray, seconds=seconds, env=self.env)
 
     def up(self):
         done = self.ray("up", "-y", "--no-config-cache", self.file)
@@ -87,10 +88,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--v1", action="store_true")
+    parser.add_argument("--containers", action="store_true", help="containers as machines")
     parser.add_argument("--set", nargs="*", default=[])
     words = parser.parse_args()
     delays = {**DELAYS, **{k: float(v) for k, v in (w.split("=") for w in words.set)}}
-    with GceFront(ray=RAY, **delays) as front:
+    kind = GceContainers if words.containers else GceFront
+    with kind(ray=RAY, **delays) as front:
         print(json.dumps(Run(front, words.workers, 1 if words.v1 else 2).measure(), indent=1))
 
 

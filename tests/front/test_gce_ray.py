@@ -36,8 +36,9 @@ class Provider:
     def __init__(self, front):
         self.file = front.cluster("demo")
         laptop = front.laptop()
+        program = laptop.file("provider.py", (HERE / "gce_ray_provider.py").read_text())
         self.child = laptop.start(
-            HERE / "gce_ray_provider.py", json.dumps(self.file["provider"]), "demo",
+            program, json.dumps(self.file["provider"]), "demo",
             program=ray_up_gce.RAY.parent / "python", stdin=subprocess.PIPE)
         assert self.child.stdout.readline() == "{}\n", self.child.stderr.read()
 

@@ -12,8 +12,7 @@ import time
 import pytest
 from cloud import client as bed_client
 from conftest import Raw, instance
-from gce import client, settings
-from gce import containers
+from gce import client, containers, settings
 
 pytestmark = pytest.mark.long
 ROOT = "http://metadata.google.internal/computeMetadata/v1"

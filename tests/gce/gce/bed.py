@@ -10,7 +10,6 @@ import argparse
 import functools
 import json
 import os
-import pathlib
 import signal
 import threading
 
@@ -29,7 +28,7 @@ def write_trust():
     (bed.STATE / "bundle.crt").write_text(own, encoding="ascii")
 
 
-def serve(image=containers.IMAGE, log=None):
+def serve(image=containers.IMAGE):
     """(URL of the API, URL of control, cloud)."""
     bed.STATE.mkdir(parents=True, exist_ok=True)
     write_trust()
@@ -38,7 +37,7 @@ def serve(image=containers.IMAGE, log=None):
     docker.create_network()
     network.set_up()
     containers.IMAGE = image
-    cloud = Cloud(containers.Containers, log=log)
+    cloud = Cloud(containers.Containers)
     clock = lambda: cloud.tunables.clock  # noqa: E731
     listen = functools.partial(server.Listener, bed.GATEWAY)
     listen(bed.API_PORT, cloud.answer, clock)
@@ -56,6 +55,12 @@ def caller(cloud, call):
     return Reply(200 if address else 503, f"{address}\n".encode(), {"Content-Type": "text/plain"})
 
 
+def close():
+    docker.remove_all()
+    network.tear_down()
+    docker.set_share(docker.USUAL)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--image", default=containers.IMAGE)
@@ -67,9 +72,7 @@ def main():
     api, steer, _ = serve(words.image)
     print(json.dumps({"api": api, "control": steer}), flush=True)
     end.wait(words.seconds)
-    docker.remove_all()
-    network.tear_down()
-    docker.set_share(docker.USUAL)
+    close()
     os._exit(0)
 
 

@@ -39,6 +39,11 @@ class Containers(Machines):
         self.quiet = set()  # ids that end because we say so
         self.rules = network.Rules()
         self.gate = threading.Semaphore(bed_nodes.STARTS_AT_ONCE)
+        self.closing = False
+        self.events = subprocess.Popen(
+            ["docker", "events", "--filter", f"label={bed.LABEL}", "--filter", "event=die",
+             "--format", "{{json .Actor.Attributes}}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         threading.Thread(target=self.follow_rules, daemon=True).start()
         threading.Thread(target=self.watch, daemon=True).start()
 
@@ -90,16 +95,17 @@ class Containers(Machines):
         if name:
             docker.remove([name])
 
+    def close(self):
+        self.closing = True
+        self.events.kill()
+        docker.remove(list(self.names.values()))
+
     def booted(self, instance):
         """Google's agent in the machine publishes its keys itself."""
 
     def watch(self):
         """Machines that switch themselves off."""
-        child = subprocess.Popen(
-            ["docker", "events", "--filter", f"label={bed.LABEL}", "--filter", "event=die",
-             "--format", "{{json .Actor.Attributes}}"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for line in child.stdout:
+        for line in self.events.stdout:
             ident = json.loads(line).get(f"{bed.LABEL}.instance", "")
             if ident not in self.quiet:
                 with self.cloud.state:
@@ -110,7 +116,7 @@ class Containers(Machines):
     # ---- firewall ----
 
     def follow_rules(self):
-        while True:
+        while not self.closing:
             with self.cloud.state:
                 nodes, groups = firewall(
                     [r.value for r in self.cloud.store.of_kind("firewalls", settings.PROJECT)],

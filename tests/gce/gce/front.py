@@ -9,6 +9,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import json
+import re
 import threading
 import time
 import urllib.parse
@@ -42,12 +43,11 @@ class Call(wire.Call):
 
 
 class Cloud:
-    def __init__(self, make_machines=machines.Machines, router=None, log=None):
-        """`log` is called with each call, its reply and the time of its arrival."""
+    def __init__(self, make_machines=machines.Machines, router=None):
         self.tunables = settings.Tunables()
         self.state = threading.Condition()  # the lock of everything; notified after each change
         self.router = router or discovery.Router()
-        self.log = log
+        self.log = None  # called with each call, its reply and the time of its arrival
         self.pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
         self.later = Clockwork(self.pool).later
         self.faults = faults.Faults()
@@ -59,6 +59,8 @@ class Cloud:
 
     def reset(self):
         """Everything as after the start, except tokens."""
+        if hasattr(self, "machines"):
+            self.machines.close()
         with self.state:
             self.store = store.Store(self.now)
             self.operations = operations.Operations(self)
@@ -99,7 +101,10 @@ class Cloud:
                          if r.address == address), None)
 
     def image(self, text, field="sourceImage"):
-        """The record of an image that a full or partial URL names; also of a family."""
+        """The record of an image that a full or partial URL names; also of a family, or of the
+        view of a family in a zone, which gcloud prefers.
+        """
+        text = re.sub(r"/zones/[a-z0-9-]+/imageFamilyViews/", "/global/images/family/", text)
         path = store.path_of(field, text, "images", settings.PROJECT)
         words = path.split("/")
         if words[-2] == "family":

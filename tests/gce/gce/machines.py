@@ -1,7 +1,7 @@
 """The machine behind an instance: where a container would be started.
 
 `Machines` starts nothing: an instance exists only in the API. A bed with containers replaces it by
-a class with the same four methods. They are called without the cloud's lock and may take their
+a class with the same methods. They are called without the cloud's lock and may take their
 time; an exception fails the operation with INTERNAL_ERROR.
 
     start(instance)     the first boot, or a boot from the disk of a stopped instance; the machine
@@ -9,6 +9,7 @@ time; an exception fails the operation with INTERNAL_ERROR.
     stop(instance)      soft off, then hard off; the disk stays
     reset(instance)     hard off and on
     remove(instance)    hard off; the disk goes too
+    close()             the cloud is emptied: all machines end
 
 A machine that switches itself off reports this with cloud.instances.stopped_itself(instance). The
 containers of tests/bed (cloud.nodes.Nodes) and the namespaces of tests/front (thin.ThinNodes) have
@@ -34,6 +35,9 @@ class Machines:
         pass
 
     def remove(self, instance):
+        pass
+
+    def close(self):
         pass
 
     def booted(self, instance):
