@@ -30,6 +30,15 @@ def test_up_and_down(version):
         assert "bug" not in front.log()
 
 
+def test_a_service_account_that_is_not_known_yet():
+    """The first `up` of a project ends in a traceback; the account stays."""
+    with GceFront(ray=ray_up_gce.RAY, account_lag=5) as front:
+        done = ray_up_gce.Run(front).ray("up", "-y", "--no-config-cache", "cluster.yaml")
+        assert done.status == 1 and "Traceback" in done.err
+        assert "gserviceaccount.com does not exist" in done.err
+        assert front.machines() == []
+
+
 class Provider:
     """Ray's provider on a laptop; an exception becomes a dict with `error`."""
 

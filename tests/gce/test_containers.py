@@ -93,7 +93,9 @@ def test_googles_agent_and_the_firewall(raw, bed, tmp_path):
     bed.default_rules()
     one = Machine(raw, tmp_path, "one", tags={"items": ["ray"]}, serviceAccounts=[
         {"email": "default", "scopes": [settings.CLOUD_SCOPE]}]).boot()
-    wait_for(lambda: one.ssh("test -e /var/started").returncode == 0, 30, "the startup script")
+    unit = one.ssh("sudo systemctl start google-startup-scripts; sudo journalctl -u "
+                   "google-startup-scripts", 60)
+    assert one.ssh("test -e /var/started").returncode == 0, unit.stdout
     said = one.ssh("sudo -n id -un; hostname; systemctl is-active google-guest-agent")
     assert said.stdout == "root\none\nactive\n", said
     token = json.loads(one.ssh(f"curl -sf -H 'Metadata-Flavor: Google' {ROOT}/instance/"

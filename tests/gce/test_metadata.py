@@ -69,6 +69,7 @@ def test_the_whole_tree_as_the_guest_agent_reads_it(server):
 
 def test_waiting_for_a_change(server, raw):
     before = server("instance/attributes/", recursive="true")
+    assert set(before.json()) == {"enable-guest-attributes", "ssh-keys"}
     etag, seen = before.headers["ETag"], {}
 
     def wait():

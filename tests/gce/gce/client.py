@@ -58,7 +58,7 @@ class GceCloud:
 
     def __exit__(self, *_):
         self.child.terminate()
-        self.child.wait(10)
+        self.child.wait(60)
 
 
 def up(seconds=LIFE_SECONDS, python=sys.executable):

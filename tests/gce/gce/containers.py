@@ -77,7 +77,7 @@ class Containers(Machines):
                 f"{folder}:/run/bed", "-v", f"{bed.STATE}/bundle.crt:{BUNDLE}:ro", "-v",
                 f"{profile}:/etc/profile.d/trust.sh:ro", "-v",
                 f"{sshd}:/etc/ssh/sshd_config.d/trust.conf:ro", "--log-opt", "max-size=1m",
-                *host_words(), *bed_nodes.systemd_words()]
+                *host_words(), *bed_nodes.systemd_words(), "--tmpfs", "/tmp:exec"]
 
     def stop(self, instance):
         ident = instance.value["id"]

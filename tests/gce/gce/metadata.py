@@ -76,7 +76,8 @@ class Metadata:
                 return plain(404, "not found")
         if isinstance(found, (dict, list)) and not is_folder and is_tree(found):
             return moved(path + "/")
-        return render(found, query)
+        own = names[-1:] == ["attributes"] or "guest-attributes" in names
+        return render(found, query, found if own else camels(found))
 
     def wait(self, record, names, query, etag):
         """Until the value differs from last_etag, or from what it is now."""
@@ -209,14 +210,15 @@ def etag_of(value):
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def render(found, query):
+def render(found, query, value):
+    """`value` is what JSON shows: Google's own keys are written as in JavaScript."""
     etag = etag_of(found)
     if query.get("recursive", "").lower() == "true" and is_container(found):
         if query.get("alt") == "text":
             return plain(200, "".join(lines("", found)), etag=etag)
-        return plain(200, json.dumps(camels(found)), "application/json", etag)
+        return plain(200, json.dumps(value), "application/json", etag)
     if query.get("alt") == "json":
-        return plain(200, json.dumps(camels(found)), "application/json", etag)
+        return plain(200, json.dumps(value), "application/json", etag)
     if isinstance(found, dict):
         return plain(200, "".join(n + ("/" if is_container(v) and is_tree(v) else "") + "\n"
                                   for n, v in found.items()), etag=etag)
