@@ -63,7 +63,7 @@ class GceContainers:
         bed_client.down(keep_docker=True)
         bed_client.build([IMAGE])
         _, _, self.cloud = bed.serve(IMAGE)
-        self.path = bed_settings.STATE / "calls.jsonl"
+        self.path = bed_settings.STATE / "gce-calls.jsonl"
         self.path.unlink(missing_ok=True)
         self.cloud.log = log.Log(self.path, self.cloud)
         self.control = control.Control(self.cloud)

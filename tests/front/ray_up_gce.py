@@ -19,8 +19,8 @@ from front import wait_for
 from gce_containers import GceContainers
 from gce_front import GceFront
 
-# Guesses, for nothing here was measured at Google. Ray ends in a traceback if its new service account
-# is not known at once.
+# Guesses, for nothing here was measured at Google. Ray ends in a traceback if its new service
+# account is not known at once.
 DELAYS = {"insert": 6.0, "change": 1.0, "delete": 12.0, "boot": 0.1, "account_lag": 0.0,
           "iam_lag": 0.0}
 RAY = pathlib.Path(sys.executable).parent / "ray"
