@@ -41,7 +41,7 @@ class Run:
     def __init__(self, front, workers=2, version=2):
         self.front, self.workers = front, workers
         self.laptop = front.laptop()
-        self.env = {"RAY_enable_autoscaler_v2": str(version - 1)}
+        self.env = {"RAY_UP_enable_autoscaler_v2": str(version - 1)}
         self.file = self.laptop.file("cluster.yaml", cluster(front, workers))
 
     def ray(self, *words, seconds=600):
