@@ -19,6 +19,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "gce"))
 
+from gce import discovery  # noqa: E402
 from gce import settings as google  # noqa: E402
 from gce import tls  # noqa: E402
 
@@ -28,6 +29,15 @@ ENDED = ("TERMINATED",)  # stopped; a deleted instance has no state
 FAMILY = "projects/debian-cloud/global/images/family/debian-12"
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"  # of a machine; it has the CA
 ADC = ".config/gcloud/application_default_credentials.json"
+
+
+def missing():
+    """Why no front at Google can run here: a sentence, or None."""
+    try:
+        discovery.compute_document(discovery.UNDATED)
+    except (ImportError, FileNotFoundError) as error:
+        return str(error)
+    return front.missing()
 
 
 class GceLaptop(front.Laptop):
