@@ -14,8 +14,12 @@ static void add_types(struct cloud *cloud, const struct options *options)
     struct provider_type *types = ARENA_ARRAY(&cloud->arena, TYPE_COUNT, struct provider_type);
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         struct param *config = param_new_map(&cloud->arena);
-        param_add_text(config, "ImageId", str_from(options->image), &cloud->arena);
-        param_add_text(config, "InstanceType", str_from(machine_of[i]), &cloud->arena);
+        if (cloud_is_gce(options)) {
+            config = gce_node_config(i, options, &cloud->arena);
+        } else {
+            param_add_text(config, "ImageId", str_from(options->image), &cloud->arena);
+            param_add_text(config, "InstanceType", str_from(machine_of[i]), &cloud->arena);
+        }
         types[i] = (struct provider_type){
             .name = str_from(names[i]), .node_config = config, .is_head = i == TYPE_HEAD};
     }
@@ -74,6 +78,9 @@ void cloud_open(struct cloud *cloud, const struct options *options)
     if (cloud_is_own(options)) {
         own_hosts_add(settings, &cloud->arena);
     }
+    if (cloud_is_gce(options)) {
+        gce_add(settings, options, &cloud->arena);
+    }
     if (cloud_is_plugin(options)) {
         plugin_add(settings, &cloud->arena);
     }
@@ -101,6 +108,9 @@ struct provider *cloud_provider(struct cloud *cloud, const struct options *optio
     }
     if (cloud_is_plugin(options)) {
         return plugin_provider(cloud, options);
+    }
+    if (cloud_is_gce(options)) {
+        return gce_provider(cloud, options);
     }
     if (!str_is(str_from(options->cloud), "aws")) {
         panic("no cloud called %s", options->cloud);

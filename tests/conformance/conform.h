@@ -58,6 +58,12 @@ bool cloud_is_plugin(const struct options *options);
 void plugin_add(struct param *settings, struct arena *arena);
 struct provider *plugin_provider(struct cloud *cloud, const struct options *options);
 
+/* Google (gce.c). */
+bool cloud_is_gce(const struct options *options);
+void gce_add(struct param *settings, const struct options *options, struct arena *arena);
+struct param *gce_node_config(size_t type, const struct options *options, struct arena *arena);
+struct provider *gce_provider(struct cloud *cloud, const struct options *options);
+
 /* One more provider for the same cluster, as another process would have it. */
 struct provider *cloud_provider(struct cloud *cloud, const struct options *options);
 

@@ -5,6 +5,7 @@
 #include "provider/aws/cluster/group_rules.h"
 #include "provider/aws/cluster/lease_chain.h"
 #include "provider/launch_token.h"
+#include "provider/cidr.h"
 
 enum { CLAIMS = 64 };
 

@@ -1,5 +1,6 @@
 /* test_group_rules.c: which rules of a group are added, removed or left alone. */
 #include "provider/aws/cluster/group_rules.h"
+#include "provider/cidr.h"
 
 #include "unit.h"
 

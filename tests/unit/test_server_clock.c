@@ -1,5 +1,5 @@
 /* test_server_clock.c: AWS's time, from the Date of replies. */
-#include "provider/aws/client/server_clock.h"
+#include "provider/server_clock.h"
 
 #include "unit.h"
 

@@ -11,7 +11,7 @@
 #include "provider/aws/client/aws_bucket.h"
 #include "provider/aws/client/aws_client.h"
 #include "provider/aws/client/credentials.h"
-#include "provider/aws/client/server_clock.h"
+#include "provider/server_clock.h"
 
 /* ---- the client (aws_client.c) ---- */
 

@@ -63,9 +63,3 @@ struct group_rules group_rules_stale(const struct group_rules *there,
  * RevokeSecurityGroupIngress. */
 struct param *group_rule_input(const struct group_rule *rule, struct str group,
                                struct arena *arena);
-
-/*
- * Reads "198.51.100.7" or "198.51.100.0/24", also IPv6, and adds a missing prefix length. False for
- * anything else.
- */
-bool cidr_read(struct str text, struct arena *arena, struct str *ret_cidr) MUST_USE;

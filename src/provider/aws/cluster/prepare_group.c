@@ -4,6 +4,7 @@
  */
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/prepare.h"
+#include "provider/cidr.h"
 
 enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096 };
 

@@ -1,5 +1,5 @@
 /* server_clock.c: maintains the bounds and the estimate between them. */
-#include "provider/aws/client/server_clock.h"
+#include "provider/server_clock.h"
 
 enum { BACK_MS = 1000, BEHIND_MAX = 3 };
 

@@ -1,5 +1,5 @@
 /*
- * server_clock.h: estimates AWS's time from the Date of every reply. Pure.
+ * server_clock.h: estimates a cloud's time from the Date of every reply. Pure.
  *
  * A Date is the second in which the reply was made, between sending and receiving. So each reply
  * bounds the offset of the servers' clock, and the estimate moves only as far as the bounds
@@ -26,7 +26,7 @@ struct server_clock {
 void server_clock_observe(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
                           int64_t received_ms);
 
-/* AWS refused a request because of its time, so this Date overrides the estimate. */
+/* The cloud refused a request because of its time, so this Date overrides the estimate. */
 void server_clock_set(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
                       int64_t received_ms);
 

@@ -1,0 +1,310 @@
+/* lease.c: the cluster's lease, in the record; and who else has its name. */
+#include "base/encode.h"
+#include "io/json_line.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/host_record.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+
+enum { UID_BYTES = 16, EPOCHS_KEPT_S = 20 * 60 };
+
+static void lease_set_missing(struct gcp_operation *operation)
+{
+    gcp_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
+               "the project has no record of this cluster");
+}
+
+static void lease_answer(struct gcp_operation *operation, bool has_lease)
+{
+    struct cluster_lease lease = host_record_lease(operation->record);
+    lease.account = gcp_client_project(operation->provider->client);
+    operation->leased(operation->context, &operation->answer, has_lease ? &lease : NULL);
+    gcp_end(operation);
+}
+
+/* From now on the client may create, until the lease ends by either clock. */
+static void lease_hold(struct gcp_operation *operation, int64_t lease_ms)
+{
+    struct gcp_provider *provider = operation->provider;
+    struct cluster_lease lease = host_record_lease(operation->record);
+    provider->lease_ends_ms = operation->edited_ms + lease_ms;
+    gcp_client_set_lease(provider->client,
+                         (struct gcp_lease){provider->lease_ends_ms, lease.until * 1000});
+}
+
+static void lease_drop(struct gcp_provider *provider)
+{
+    provider->lease_ends_ms = 0;
+    gcp_client_set_lease(provider->client, (struct gcp_lease){0});
+}
+
+/* The uids of live instances with the cluster's name. */
+static size_t lease_uids(const struct gcp_operation *operation, struct str *uids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < operation->listed_count; i++) {
+        const struct machine *machine = &operation->listed[i];
+        struct str uid = gcp_tag(machine, TAG_CLUSTER_UID);
+        bool is_new = uid.len > 0 && gcp_is_live(machine);
+        for (size_t j = 0; j < count && is_new; j++) {
+            is_new = !str_eq(uids[j], uid);
+        }
+        if (is_new) {
+            uids[count++] = uid;
+        }
+    }
+    return count;
+}
+
+static bool lease_new_uid(struct gcp_operation *operation)
+{
+    uint8_t bytes[UID_BYTES];
+    char hex[2 * UID_BYTES + 1];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return gcp_failed(operation, OUTCOME_INVALID, ERR_IO,
+                          "cannot read random bytes from the system");
+    }
+    encode_hex_to(hex, bytes, sizeof(bytes));
+    operation->uid = arena_str(&operation->arena, str_from(hex));
+    return true;
+}
+
+/* ---- taking ---- */
+
+/* The journal knows another uid than the record: its instances would be lost. */
+static bool lease_contradicts(const struct gcp_operation *operation)
+{
+    struct str known = operation->request.known_uid;
+    return operation->record && known.len > 0 &&
+           !str_eq(host_record_text(operation->record, "uid"), known);
+}
+
+/* When each epoch of the last minutes began: a launch of an older one is not sent again. */
+static void lease_note_epoch(struct gcp_operation *operation)
+{
+    struct cluster_lease lease = host_record_lease(operation->record);
+    json_t *epochs = json_object_get(operation->record, "epochs");
+    char key[32];
+    const char *name;
+    json_t *since;
+    void *next;
+    if (!json_is_object(epochs)) {
+        epochs = json_object();
+        json_object_set_new(operation->record, "epochs", epochs);
+    }
+    json_object_foreach_safe(epochs, next, name, since)
+    {
+        if (json_integer_value(since) + EPOCHS_KEPT_S < operation->now) {
+            json_object_del(epochs, name);
+        }
+    }
+    snprintf(key, sizeof(key), "%llu", (unsigned long long)lease.epoch);
+    json_object_set_new(epochs, key, json_integer(operation->now));
+}
+
+static enum gcp_edit lease_edit_take(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    struct lease_change change = {.cluster = provider->cluster->name,
+                                  .request = &operation->request,
+                                  .uid = operation->uid,
+                                  .nonce = provider->nonce,
+                                  .now = operation->now,
+                                  .keeps_uid = operation->keeps_uid};
+    if (!operation->has_listed && (!operation->record || lease_contradicts(operation))) {
+        return GCP_KEEP; /* what is listed decides */
+    }
+    if (!operation->record && operation->uid.len == 0) {
+        lease_set_missing(operation);
+        return GCP_KEEP;
+    }
+    operation->answer.outcome = host_record_take(&operation->record, &change,
+                                                 &operation->answer.err);
+    if (!gcp_is_fine(operation)) {
+        return GCP_KEEP;
+    }
+    lease_note_epoch(operation);
+    return GCP_WRITE;
+}
+
+static void lease_choose_uid(struct gcp_operation *operation);
+
+static void lease_on_taken(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    enum outcome outcome = operation->answer.outcome;
+    if (outcome == OUTCOME_DONE && !operation->has_listed &&
+        (!operation->record || lease_contradicts(operation))) {
+        operation->has_listed = true;
+        gcp_read_by_name(operation, lease_choose_uid);
+        return;
+    }
+    provider->epoch = 0;
+    lease_drop(provider);
+    if (outcome == OUTCOME_DONE) {
+        struct cluster_lease lease = host_record_lease(operation->record);
+        gcp_adopt(&provider->base, lease.uid);
+        provider->epoch = lease.epoch;
+        provider->key = arena_str(&provider->arena, host_record_text(operation->record, "key"));
+        lease_hold(operation, operation->request.lease_ms);
+    }
+    lease_answer(operation, outcome == OUTCOME_DONE || outcome == OUTCOME_MISMATCH);
+}
+
+/* `down` creates no record. With a uid it can still terminate what is listed. */
+static void lease_give_up(struct gcp_operation *operation, struct str uid)
+{
+    struct cluster_lease lease = {.uid = uid};
+    if (uid.len > 0) {
+        gcp_adopt(&operation->provider->base, uid);
+    }
+    lease_set_missing(operation);
+    operation->leased(operation->context, &operation->answer, &lease);
+    gcp_end(operation);
+}
+
+static bool lease_check_uids(struct gcp_operation *operation, const struct str *uids, size_t count)
+{
+    struct str known = operation->request.known_uid;
+    struct str name = str_sub(operation->provider->cluster->name, 0, 80);
+    if (count > 1) {
+        return gcp_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
+                          "%zu clusters have the name %.*s: uid %.*s and %.*s. Rename this "
+                          "cluster, or run shoal down for the other one",
+                          count, STR_ARG(name), STR_ARG(uids[0]), STR_ARG(uids[1]));
+    }
+    if (lease_contradicts(operation) && count == 1 && str_eq(uids[0], known)) {
+        return gcp_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
+                          "the record of cluster %.*s has uid %.*s, but its instances have uid "
+                          "%.*s. Run shoal down to terminate them",
+                          STR_ARG(name), STR_ARG(host_record_text(operation->record, "uid")),
+                          STR_ARG(known));
+    }
+    return true;
+}
+
+/* The uid of a new record is that of live instances with this name, the journal's, or new. */
+static void lease_choose_uid(struct gcp_operation *operation)
+{
+    const struct take_request *request = &operation->request;
+    struct str *uids = ARENA_ARRAY(&operation->arena, operation->listed_count, struct str);
+    size_t count = lease_uids(operation, uids);
+    if (!gcp_is_fine(operation) || !lease_check_uids(operation, uids, count)) {
+        lease_answer(operation, false);
+        return;
+    }
+    struct str known = count == 1 ? arena_str(&operation->arena, uids[0]) : request->known_uid;
+    if (!operation->record && !request->may_create) {
+        lease_give_up(operation, known);
+        return;
+    }
+    operation->keeps_uid = known.len > 0;
+    operation->uid = known;
+    if (known.len == 0 && !lease_new_uid(operation)) {
+        lease_answer(operation, false);
+        return;
+    }
+    gcp_edit_record(operation, lease_edit_take, lease_on_taken);
+}
+
+void gcp_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
+              void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->leased = done;
+    operation->request = *request;
+    operation->request.holder = arena_str(&operation->arena, request->holder);
+    operation->request.known_uid = arena_str(&operation->arena, request->known_uid);
+    gcp_edit_record(operation, lease_edit_take, lease_on_taken);
+}
+
+/* ---- renewing and releasing ---- */
+
+static enum gcp_edit lease_edit_renew(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    json_t *own = gcp_owns(provider, operation->record) ? operation->record : NULL;
+    operation->answer.outcome = host_record_renew(own, provider->epoch, operation->lease_ms,
+                                                  operation->now, &operation->answer.err);
+    return gcp_is_fine(operation) ? GCP_WRITE : GCP_KEEP;
+}
+
+static void lease_on_renewed(struct gcp_operation *operation)
+{
+    enum outcome outcome = operation->answer.outcome;
+    bool is_taken = outcome == OUTCOME_MISMATCH && operation->answer.err.kind == ERR_EXISTS;
+    if (outcome == OUTCOME_DONE) {
+        lease_hold(operation, operation->lease_ms);
+    } else if (outcome == OUTCOME_MISMATCH) {
+        lease_drop(operation->provider);
+    }
+    lease_answer(operation, outcome == OUTCOME_DONE || is_taken);
+}
+
+void gcp_renew(struct provider *base, int64_t lease_ms, provider_lease_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->leased = done;
+    operation->lease_ms = lease_ms;
+    gcp_edit_record(operation, lease_edit_renew, lease_on_renewed);
+}
+
+static enum gcp_edit lease_edit_release(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    if (!gcp_owns(provider, operation->record)) {
+        return GCP_KEEP;
+    }
+    host_record_release(operation->record, provider->epoch);
+    return GCP_WRITE;
+}
+
+static void lease_on_released(struct gcp_operation *operation)
+{
+    if (gcp_is_fine(operation)) {
+        operation->provider->epoch = 0;
+        lease_drop(operation->provider);
+    }
+    gcp_answer_done(operation);
+}
+
+void gcp_release(struct provider *base, provider_done_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->done = done;
+    gcp_edit_record(operation, lease_edit_release, lease_on_released);
+}
+
+/* ---- evidence ---- */
+
+static void lease_on_found(struct gcp_operation *operation)
+{
+    struct str *uids = ARENA_ARRAY(&operation->arena, operation->listed_count, struct str);
+    struct cluster_found found = {.uids = uids, .uid_count = lease_uids(operation, uids)};
+    if (operation->record) {
+        struct cluster_lease lease = host_record_lease(operation->record);
+        found.has_lease = true;
+        found.uid = lease.uid;
+        found.lease_until = lease.until;
+    }
+    operation->found(operation->context, &operation->answer,
+                     gcp_is_fine(operation) ? &found : NULL);
+    gcp_end(operation);
+}
+
+static void lease_on_read(struct gcp_operation *operation)
+{
+    if (!gcp_is_fine(operation)) {
+        lease_on_found(operation);
+        return;
+    }
+    gcp_read_by_name(operation, lease_on_found);
+}
+
+void gcp_find(struct provider *base, provider_found_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->found = done;
+    gcp_read_record(operation, lease_on_read);
+}

@@ -1,0 +1,465 @@
+/*
+ * prepare.c: the firewall rules of a cluster, by its network tag: all traffic between its
+ * instances, and ssh from the user's address. Firewall rules have no labels: the uid is in the
+ * description. The ssh key is in the record, because each launch needs it.
+ */
+#include "io/json_line.h"
+#include "provider/cidr.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
+#include "provider/variable.h"
+
+enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096, RANGES_MAX = 32, UID_SHOWN = 8 };
+enum rule { RULE_INSIDE, RULE_SSH, RULE_COUNT };
+
+#define CALLER_URL "https://checkip.amazonaws.com/"
+
+static const char *const endings[RULE_COUNT] = {"in", "ssh"};
+
+/* ---- names ---- */
+
+struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *arena)
+{
+    return arena_printf(arena, "shoal-%.*s-%.*s", STR_ARG(provider->part),
+                        STR_ARG(str_sub(provider->uid, 0, UID_SHOWN)));
+}
+
+static struct str rule_name(const struct gcp_provider *provider, enum rule rule,
+                            struct arena *arena)
+{
+    return arena_printf(arena, "%.*s-%s", STR_ARG(gcp_network_tag(provider, arena)), endings[rule]);
+}
+
+static struct str rule_description(const struct gcp_provider *provider, struct arena *arena)
+{
+    return arena_printf(arena, "Ray cluster %.*s, launched by Shoal; " TAG_CLUSTER_UID "=%.*s",
+                        STR_ARG(str_sub(provider->cluster->name, 0, 200)), STR_ARG(provider->uid));
+}
+
+json_t *gcp_interface(const struct gcp_provider *provider)
+{
+    for (size_t i = 0; i < provider->cluster->type_count; i++) {
+        const struct provider_type *type = &provider->cluster->types[i];
+        const struct param *list = param_get(type->node_config, PARAM_LIST, "networkInterfaces");
+        if (list && list->first) {
+            return gcp_param_json(list->first);
+        }
+    }
+    return NULL;
+}
+
+static bool prepare_uses_private(const struct gcp_provider *provider)
+{
+    const struct param *given = param_get(provider->cluster->provider, PARAM_BOOL,
+                                          "use_internal_ips");
+    return given && given->boolean;
+}
+
+/* ---- the key ---- */
+
+static enum gcp_edit prepare_edit_key(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    if (operation->is_look) {
+        return GCP_KEEP;
+    }
+    if (!gcp_owns(provider, operation->record) || !gcp_has_lease(provider) ||
+        !host_record_is_held(operation->record, provider->epoch, operation->now)) {
+        gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
+                   "this process does not hold the cluster's lease");
+        return GCP_KEEP;
+    }
+    if (str_eq(host_record_text(operation->record, "key"), operation->key)) {
+        return GCP_KEEP;
+    }
+    json_object_set_new(operation->record, "key", json_string(operation->key.ptr));
+    return GCP_WRITE;
+}
+
+static void prepare_on_key(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    if (gcp_is_fine(operation) && operation->record && provider->uid.len == 0) {
+        gcp_adopt(&provider->base, host_record_text(operation->record, "uid"));
+    }
+    if (gcp_is_fine(operation)) {
+        provider->key = arena_str(&provider->arena, host_record_text(operation->record, "key"));
+    }
+    gcp_answer_things(operation);
+}
+
+/* ---- rules ---- */
+
+static const json_t *prepare_find(const struct gcp_operation *operation, enum rule rule,
+                                  struct arena *arena)
+{
+    struct str name = rule_name(operation->provider, rule, arena);
+    for (size_t i = 0; i < json_array_size(operation->items); i++) {
+        const json_t *item = json_array_get(operation->items, i);
+        if (str_eq(host_record_text(item, "name"), name)) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+static json_t *prepare_ranges(const struct gcp_operation *operation, const json_t *there,
+                              bool *ret_is_changed)
+{
+    json_t *ranges = json_deep_copy(json_object_get(there, "sourceRanges"));
+    ranges = ranges ? ranges : json_array();
+    *ret_is_changed = false;
+    for (size_t i = 0; i < operation->range_count; i++) {
+        bool has = false;
+        for (size_t k = 0; k < json_array_size(ranges); k++) {
+            const char *text = json_string_value(json_array_get(ranges, k));
+            has = has || (text && str_is(operation->ranges[i], text));
+        }
+        if (!has) {
+            json_array_append_new(ranges, json_string(operation->ranges[i].ptr));
+            *ret_is_changed = true;
+        }
+    }
+    return ranges;
+}
+
+static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule)
+{
+    const struct gcp_provider *provider = operation->provider;
+    struct arena *arena = &operation->arena;
+    json_t *body = json_object();
+    json_t *interface = gcp_interface(provider);
+    struct str tag = gcp_network_tag(provider, arena);
+    bool is_changed;
+    json_put_text(body, "name", rule_name(provider, rule, arena));
+    json_put_text(body, "description", rule_description(provider, arena));
+    json_put_text(body, "network", host_record_text(interface, "network"));
+    json_decref(interface);
+    json_object_set_new(body, "targetTags", json_pack("[s]", tag.ptr));
+    if (rule == RULE_INSIDE) {
+        json_object_set_new(body, "sourceTags", json_pack("[s]", tag.ptr));
+        json_object_set_new(body, "allowed", json_pack("[{s:s}]", "IPProtocol", "all"));
+    } else {
+        json_object_set_new(body, "sourceRanges", prepare_ranges(operation, NULL, &is_changed));
+        json_object_set_new(body, "allowed",
+                            json_pack("[{s:s, s:[s]}]", "IPProtocol", "tcp", "ports", "22"));
+    }
+    return body;
+}
+
+static void prepare_next(struct gcp_operation *operation);
+static void prepare_look(struct gcp_operation *operation);
+
+static void prepare_on_made(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    if (!reply->is_ok && reply->failure.outcome == OUTCOME_MISMATCH) {
+        prepare_look(operation); /* made a moment ago, perhaps by a try without a reply */
+        return;
+    }
+    if (!reply->is_ok) {
+        gcp_fail_with(operation, reply);
+        gcp_answer_things(operation);
+        return;
+    }
+    prepare_look(operation);
+}
+
+static void prepare_make(struct gcp_operation *operation, enum rule rule)
+{
+    json_t *body = prepare_rule_body(operation, rule);
+    gcp_ask(operation,
+            (struct gcp_request){.name = "firewalls.insert",
+                                 .method = "POST",
+                                 .path = STR("global/firewalls"),
+                                 .body = body,
+                                 .creates = true,
+                                 .waits = true,
+                                 .deadline_ms = 120 * 1000},
+            prepare_on_made);
+    json_decref(body);
+}
+
+/* Adds this machine's address to the ssh rule; true if it was missing. */
+static bool prepare_admits(struct gcp_operation *operation, const json_t *rule)
+{
+    bool is_changed;
+    json_t *ranges = prepare_ranges(operation, rule, &is_changed);
+    if (!is_changed) {
+        json_decref(ranges);
+        return false;
+    }
+    json_t *body = json_pack("{s:o}", "sourceRanges", ranges);
+    gcp_ask(operation,
+            (struct gcp_request){
+                .name = "firewalls.patch",
+                .method = "PATCH",
+                .path = arena_printf(
+                    &operation->arena, "global/firewalls/%.*s",
+                    STR_ARG(rule_name(operation->provider, RULE_SSH, &operation->arena))),
+                .body = body,
+                .waits = true,
+                .deadline_ms = 120 * 1000},
+            prepare_on_made);
+    json_decref(body);
+    return true;
+}
+
+static bool prepare_is_ours(struct gcp_operation *operation, const json_t *rule)
+{
+    const struct gcp_provider *provider = operation->provider;
+    struct str uid = arena_printf(&operation->arena, TAG_CLUSTER_UID "=%.*s",
+                                  STR_ARG(provider->uid));
+    return str_ends(host_record_text(rule, "description"), uid.ptr) ||
+           gcp_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
+                      "the firewall rule %.*s is not this cluster's: delete or rename it",
+                      STR_ARG(host_record_text(rule, "name")));
+}
+
+/* Makes what is missing, one rule after the other. */
+static void prepare_next(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT && gcp_is_fine(operation); rule++) {
+        const json_t *there = prepare_find(operation, rule, &operation->arena);
+        if (there && !prepare_is_ours(operation, there)) {
+            break;
+        }
+        if (!there && operation->is_look) {
+            gcp_failed(operation, OUTCOME_INVALID, ERR_NOT_FOUND,
+                       "the cluster's firewall rule %.*s is missing: run `shoal up` again",
+                       STR_ARG(rule_name(provider, rule, &operation->arena)));
+        } else if (!there) {
+            prepare_make(operation, rule);
+            return;
+        } else if (rule == RULE_SSH && operation->range_count > 0 &&
+                   prepare_admits(operation, there)) {
+            return;
+        }
+    }
+    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT; rule++) {
+        gcp_add_thing(operation, "firewall rule", rule_name(provider, rule, &operation->arena), "",
+                      false);
+    }
+    if (!gcp_is_fine(operation)) {
+        gcp_answer_things(operation);
+        return;
+    }
+    gcp_edit_record(operation, prepare_edit_key, prepare_on_key);
+}
+
+static void prepare_on_rules(struct gcp_operation *operation)
+{
+    if (!gcp_is_fine(operation)) {
+        gcp_answer_things(operation);
+        return;
+    }
+    prepare_next(operation);
+}
+
+static void prepare_look(struct gcp_operation *operation)
+{
+    struct str filter = arena_printf(
+        &operation->arena, "name eq %.*s-.*",
+        STR_ARG(gcp_network_tag(operation->provider, &operation->arena)));
+    gcp_read_items(operation, "firewalls.list",
+                   arena_printf(&operation->arena, "global/firewalls?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   NULL, prepare_on_rules);
+}
+
+/* ---- source range for ssh ---- */
+
+static void prepare_add_range(struct gcp_operation *operation, struct str cidr)
+{
+    if (!operation->ranges) {
+        operation->ranges = ARENA_ARRAY(&operation->arena, RANGES_MAX, struct str);
+    }
+    if (operation->range_count < RANGES_MAX) {
+        operation->ranges[operation->range_count++] = cidr;
+    }
+}
+
+/* provider.ssh_from: one range, or a list; false if one is invalid. */
+static bool prepare_add_named(struct gcp_operation *operation)
+{
+    const struct param *provider = operation->provider->cluster->provider;
+    const struct param *given = provider ? param_find(provider, "ssh_from") : NULL;
+    const struct param *item = given && given->kind == PARAM_LIST ? given->first : given;
+    while (item) {
+        struct str cidr;
+        if (item->kind != PARAM_TEXT || !cidr_read(item->text, &operation->arena, &cidr)) {
+            return gcp_failed(operation, OUTCOME_INVALID, ERR_CONFIG,
+                              "ssh_from: \"%.*s\" is not an IP address or CIDR range",
+                              STR_ARG(str_sub(item->text, 0, 100)));
+        }
+        prepare_add_range(operation, cidr);
+        item = given->kind == PARAM_LIST ? item->next : NULL;
+    }
+    return true;
+}
+
+static const char *prepare_caller_url(const struct gcp_operation *operation)
+{
+    const char *url = variable_get(operation->provider->setup.environ, "SHOAL_CALLER_URL");
+    return url && *url ? url : CALLER_URL;
+}
+
+static void prepare_on_caller(void *context, const struct http_reply *reply)
+{
+    struct gcp_operation *operation = context;
+    struct str cidr;
+    operation->http = NULL;
+    if (reply->outcome == HTTP_REPLIED && reply->status == 200 &&
+        str_find_char(reply->body, '/') == SIZE_MAX &&
+        cidr_read(reply->body, &operation->arena, &cidr)) {
+        prepare_add_range(operation, cidr);
+        prepare_look(operation);
+        return;
+    }
+    gcp_failed(operation, OUTCOME_INVALID, ERR_UNAVAILABLE,
+               "cannot get this machine's public address from %s (%s); set it: "
+               "metadata.shoal.ssh_from: [\"198.51.100.7/32\"]",
+               prepare_caller_url(operation),
+               reply->outcome == HTTP_REPLIED ? "the response is not an IP address"
+                                              : reply->err.text);
+    gcp_answer_things(operation);
+}
+
+static void prepare_ask_caller(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    if (!prepare_add_named(operation)) {
+        gcp_answer_things(operation);
+        return;
+    }
+    if (operation->range_count == 0 && prepare_uses_private(provider)) {
+        prepare_add_range(operation, STR("10.0.0.0/8")); /* all of Google's own subnets */
+        prepare_add_range(operation, STR("172.16.0.0/12"));
+        prepare_add_range(operation, STR("192.168.0.0/16"));
+    }
+    if (operation->range_count > 0) {
+        prepare_look(operation);
+        return;
+    }
+    operation->http = http_start(provider->setup.http,
+                                 &(struct http_request){.url = prepare_caller_url(operation),
+                                                        .total_ms = CALLER_MS,
+                                                        .body_max = CALLER_BYTES_MAX,
+                                                        .done = prepare_on_caller,
+                                                        .context = operation});
+}
+
+/* ---- the operations ---- */
+
+/* A head that has not taken the lease learns the uid first. */
+static void prepare_on_uid(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    if (gcp_is_fine(operation) && provider->uid.len == 0 && operation->record) {
+        gcp_adopt(&provider->base, host_record_text(operation->record, "uid"));
+    }
+    if (gcp_is_fine(operation) && provider->uid.len == 0) {
+        gcp_failed(operation, OUTCOME_INVALID, ERR_NOT_FOUND,
+                   "the project has no record of this cluster: run `shoal up` again");
+    }
+    if (!gcp_is_fine(operation)) {
+        gcp_answer_things(operation);
+        return;
+    }
+    prepare_look(operation);
+}
+
+void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *done, void *context)
+{
+    struct gcp_provider *provider = gcp_of(base);
+    struct gcp_operation *operation = gcp_begin(provider, context);
+    operation->resources = done;
+    operation->is_look = key.len == 0;
+    operation->key = arena_str(&operation->arena, str_trim(key));
+    if (operation->is_look) {
+        gcp_read_record(operation, prepare_on_uid);
+    } else if (!gcp_has_lease(provider)) {
+        gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
+                   "this process does not hold the cluster's lease");
+        gcp_later(operation, 0, gcp_answer_things);
+    } else {
+        gcp_later(operation, 0, prepare_ask_caller);
+    }
+}
+
+static void admit_on_rules(struct gcp_operation *operation);
+
+static void admit_on_patched(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    if (!reply->is_ok) {
+        gcp_fail_with(operation, reply);
+    }
+    for (size_t i = 0; i < operation->range_count; i++) {
+        gcp_add_thing(operation, "ssh rule", operation->ranges[i], "", false);
+    }
+    gcp_answer_things(operation);
+}
+
+/* Only the cluster's own rule, and only if it is there. */
+static void admit_on_rules(struct gcp_operation *operation)
+{
+    const json_t *rule = gcp_is_fine(operation)
+                             ? prepare_find(operation, RULE_SSH, &operation->arena)
+                             : NULL;
+    if (!rule || !prepare_is_ours(operation, rule) || !prepare_admits(operation, rule)) {
+        gcp_answer_things(operation);
+        return;
+    }
+    operation->on_reply = admit_on_patched;
+}
+
+static void admit_on_caller(void *context, const struct http_reply *reply)
+{
+    struct gcp_operation *operation = context;
+    struct str cidr;
+    operation->http = NULL;
+    if (reply->outcome != HTTP_REPLIED || reply->status != 200 ||
+        str_find_char(reply->body, '/') != SIZE_MAX ||
+        !cidr_read(reply->body, &operation->arena, &cidr)) {
+        gcp_failed(operation, OUTCOME_INVALID, ERR_UNAVAILABLE,
+                   "cannot get this machine's public address from %s",
+                   prepare_caller_url(operation));
+        gcp_answer_things(operation);
+        return;
+    }
+    prepare_add_range(operation, cidr);
+    struct str name = rule_name(operation->provider, RULE_SSH, &operation->arena);
+    struct str filter = arena_printf(&operation->arena, "name eq %.*s", STR_ARG(name));
+    gcp_read_items(operation, "firewalls.list",
+                   arena_printf(&operation->arena, "global/firewalls?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   NULL, admit_on_rules);
+}
+
+static void admit_on_uid(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    const struct param *settings = provider->cluster->provider;
+    if (gcp_is_fine(operation) && provider->uid.len == 0 && operation->record) {
+        gcp_adopt(&provider->base, host_record_text(operation->record, "uid"));
+    }
+    if (!gcp_is_fine(operation) || provider->uid.len == 0 || prepare_uses_private(provider) ||
+        (settings && param_find(settings, "ssh_from"))) {
+        gcp_answer_things(operation);
+        return;
+    }
+    operation->http = http_start(provider->setup.http,
+                                 &(struct http_request){.url = prepare_caller_url(operation),
+                                                        .total_ms = CALLER_MS,
+                                                        .body_max = CALLER_BYTES_MAX,
+                                                        .done = admit_on_caller,
+                                                        .context = operation});
+}
+
+void gcp_admit(struct provider *base, provider_resources_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->resources = done;
+    gcp_read_record(operation, admit_on_uid);
+}

@@ -1,0 +1,308 @@
+/*
+ * record_chain.c: the cluster's record, in a chain of instance templates.
+ *
+ * A template is global, free and immutable, and its name is given once. Version N of the record is
+ * in the metadata of the template NAME-N, and the newest one counts. So the creation of NAME-(N+1)
+ * is a compare-and-swap: of two processes that have read version N only one succeeds.
+ *
+ * Old versions are deleted, so a process with a stale listing could create a version that existed
+ * before. It looks again after its write: if the version that it has read is gone, its own does not
+ * count and is deleted.
+ */
+#include "base/encode.h"
+#include "io/json_line.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EDIT_TRIES = 50,
+    RECORD_BYTES_MAX = 200 * 1024,
+    VERSIONS_KEPT = 5,
+    VERSIONS_MAX = 500,
+    AGAIN_MS = 200,
+};
+
+#define RECORD_KEY "shoal-record"
+#define IMAGE "projects/debian-cloud/global/images/family/debian-12"
+
+/* ---- names ---- */
+
+struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
+                           struct arena *arena)
+{
+    return arena_printf(arena, "shoal-%.*s-%" PRId64, STR_ARG(provider->part), version);
+}
+
+static int64_t version_of(const struct gcp_provider *provider, const json_t *template)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct str prefix = arena_printf(&arena, "shoal-%.*s-", STR_ARG(provider->part));
+    struct str name = host_record_text(template, "name");
+    int64_t version;
+    return str_starts(name, prefix.ptr) &&
+                   str_to_i64(str_sub(name, prefix.len, name.len), &version) && version > 0
+               ? version
+               : 0;
+}
+
+static int record_chain_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+size_t gcp_record_versions(const struct gcp_operation *operation, int64_t *versions, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(operation->items) && count < most; i++) {
+        int64_t version = version_of(operation->provider, json_array_get(operation->items, i));
+        if (version > 0) {
+            versions[count++] = version;
+        }
+    }
+    qsort(versions, count, sizeof(*versions), record_chain_order);
+    return count;
+}
+
+void gcp_list_records(struct gcp_operation *operation, gcp_step_fn *after)
+{
+    struct str filter = arena_printf(&operation->arena, "name eq shoal-%.*s-[0-9]+",
+                                     STR_ARG(operation->provider->part));
+    gcp_read_items(operation, "instanceTemplates.list",
+                   arena_printf(&operation->arena, "global/instanceTemplates?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   NULL, after);
+}
+
+static const json_t *record_chain_find(const struct gcp_operation *operation, int64_t version)
+{
+    for (size_t i = 0; i < json_array_size(operation->items); i++) {
+        const json_t *template = json_array_get(operation->items, i);
+        if (version_of(operation->provider, template) == version) {
+            return template;
+        }
+    }
+    return NULL;
+}
+
+bool gcp_owns(const struct gcp_provider *provider, const json_t *record)
+{
+    return host_record_is_of(record, provider->cluster->name, provider->uid);
+}
+
+/* ---- reading ---- */
+
+static json_t *record_chain_parse(const json_t *template)
+{
+    const json_t *metadata = json_object_get(json_object_get(template, "properties"), "metadata");
+    struct str text = gcp_metadata_get(json_object_get(metadata, "items"), RECORD_KEY);
+    json_t *record = text.len > 0 ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
+    if (record && !json_is_object(record)) {
+        json_decref(record);
+        return NULL;
+    }
+    return record;
+}
+
+static bool record_chain_take_newest(struct gcp_operation *operation)
+{
+    int64_t versions[VERSIONS_MAX];
+    size_t count = gcp_record_versions(operation, versions, VERSIONS_MAX);
+    json_decref(operation->record);
+    operation->record = NULL;
+    operation->version = count > 0 ? versions[count - 1] : 0;
+    if (operation->version == 0) {
+        return true;
+    }
+    operation->record = record_chain_parse(record_chain_find(operation, operation->version));
+    return host_record_is_of(operation->record, operation->provider->cluster->name, STR("")) ||
+           gcp_failed(
+               operation, OUTCOME_INVALID, ERR_PROTOCOL,
+               "the instance template %.*s is not the record of cluster %.*s. Delete it if "
+               "nothing else uses it",
+               STR_ARG(gcp_record_name(operation->provider, operation->version, &operation->arena)),
+               STR_ARG(str_sub(operation->provider->cluster->name, 0, 80)));
+}
+
+/* ---- writing ---- */
+
+static void record_chain_read(struct gcp_operation *operation);
+
+static void record_chain_again(struct gcp_operation *operation)
+{
+    if (operation->tries++ == EDIT_TRIES) {
+        gcp_failed(operation, OUTCOME_THROTTLED, ERR_UNAVAILABLE,
+                   "other processes keep changing the cluster's record");
+        operation->after_edit(operation);
+        return;
+    }
+    gcp_later(operation, AGAIN_MS, record_chain_read);
+}
+
+static void record_chain_on_dropped(void *context, const struct gcp_reply *reply)
+{
+    (void)context;
+    (void)reply; /* the next write tries again */
+}
+
+static void record_chain_drop(struct gcp_operation *operation, int64_t version)
+{
+    struct str name = gcp_record_name(operation->provider, version, &operation->arena);
+    gcp_call_start(
+        operation->provider->client,
+        &(struct gcp_request){
+            .name = "instanceTemplates.delete",
+            .method = "DELETE",
+            .path = arena_printf(&operation->arena, "global/instanceTemplates/%.*s", STR_ARG(name)),
+            .is_accepted_only = true,
+            .done = record_chain_on_dropped});
+}
+
+static bool record_chain_is_mine(const struct gcp_operation *operation, int64_t version)
+{
+    json_t *record = record_chain_parse(record_chain_find(operation, version));
+    bool is_mine = record && *operation->stamp &&
+                   str_is(host_record_text(record, "stamp"), operation->stamp);
+    json_decref(record);
+    return is_mine;
+}
+
+/* Is the write there, and was it based on the newest version? */
+static void record_chain_on_checked(struct gcp_operation *operation)
+{
+    int64_t versions[VERSIONS_MAX];
+    if (!gcp_is_fine(operation)) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+        operation->after_edit(operation);
+        return;
+    }
+    bool is_mine = record_chain_is_mine(operation, operation->made);
+    if (is_mine && operation->version > 0 && !record_chain_find(operation, operation->version)) {
+        record_chain_drop(operation, operation->made);
+        is_mine = false;
+    }
+    if (!is_mine) {
+        record_chain_again(operation);
+        return;
+    }
+    size_t count = gcp_record_versions(operation, versions, VERSIONS_MAX);
+    for (size_t i = 0; i + VERSIONS_KEPT < count; i++) {
+        record_chain_drop(operation, versions[i]);
+    }
+    operation->after_edit(operation);
+}
+
+static void record_chain_on_written(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    enum outcome outcome = reply->failure.outcome;
+    if (reply->is_ok || outcome == OUTCOME_UNKNOWN ||
+        (outcome == OUTCOME_MISMATCH && reply->is_in_doubt)) {
+        gcp_list_records(operation, record_chain_on_checked);
+    } else if (outcome == OUTCOME_MISMATCH) {
+        record_chain_again(operation);
+    } else {
+        gcp_fail_with(operation, reply);
+        operation->after_edit(operation);
+    }
+}
+
+static json_t *record_chain_interface(const struct gcp_provider *provider)
+{
+    json_t *given = gcp_interface(provider);
+    json_t *made = json_object();
+    json_put_text(made, "network", host_record_text(given, "network"));
+    json_put_text(made, "subnetwork", host_record_text(given, "subnetwork"));
+    json_decref(given);
+    if (json_object_size(made) == 0) {
+        json_put_text(made, "network", STR("global/networks/default"));
+    }
+    return made;
+}
+
+/* A template must describe an instance; nothing is launched from this one. */
+static json_t *record_chain_template(struct gcp_operation *operation, struct str text)
+{
+    const struct gcp_provider *provider = operation->provider;
+    json_t *items = json_array();
+    gcp_metadata_set(items, RECORD_KEY, text);
+    return json_pack("{s:o, s:o, s:{s:s, s:[{s:b, s:{s:s}}], s:[o], s:{s:o}}}", "name",
+                     json_string(gcp_record_name(provider, operation->made, &operation->arena).ptr),
+                     "description",
+                     json_string(arena_printf(&operation->arena,
+                                              "Lease of the Ray cluster %.*s, which Shoal launched",
+                                              STR_ARG(str_sub(provider->cluster->name, 0, 200)))
+                                     .ptr),
+                     "properties", "machineType", "e2-micro", "disks", "boot", 1,
+                     "initializeParams", "sourceImage", IMAGE, "networkInterfaces",
+                     record_chain_interface(provider), "metadata", "items", items);
+}
+
+static void record_chain_write(struct gcp_operation *operation)
+{
+    AUTO_BUF struct buf text;
+    gcp_request_id(STR(""), operation->stamp);
+    json_object_set_new(operation->record, "stamp", json_string(operation->stamp));
+    buf_init(&text, RECORD_BYTES_MAX);
+    if (!json_add(operation->record, &text)) {
+        gcp_failed(operation, OUTCOME_INVALID, ERR_INTERNAL,
+                   "the record of the cluster is larger than 200 KB");
+        operation->after_edit(operation);
+        return;
+    }
+    operation->made = operation->version + 1;
+    json_t *template = record_chain_template(operation, buf_str(&text));
+    gcp_ask(operation,
+            (struct gcp_request){.name = "instanceTemplates.insert",
+                                 .method = "POST",
+                                 .path = STR("global/instanceTemplates"),
+                                 .body = template,
+                                 .waits = true,
+                                 .deadline_ms = 60 * 1000},
+            record_chain_on_written);
+    json_decref(template);
+}
+
+static void record_chain_on_read(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    operation->edited_ms = loop_now_ms(provider->loop);
+    operation->now = gcp_client_now_ms(provider->client) / 1000;
+    if (!gcp_is_fine(operation) || !record_chain_take_newest(operation) ||
+        operation->edit(operation) == GCP_KEEP || !gcp_is_fine(operation)) {
+        operation->after_edit(operation);
+        return;
+    }
+    record_chain_write(operation);
+}
+
+static void record_chain_read(struct gcp_operation *operation)
+{
+    gcp_list_records(operation, record_chain_on_read);
+}
+
+void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after)
+{
+    operation->edit = edit;
+    operation->after_edit = after;
+    operation->tries = 0;
+    *operation->stamp = '\0';
+    record_chain_read(operation);
+}
+
+static enum gcp_edit record_chain_edit_nothing(struct gcp_operation *operation)
+{
+    (void)operation;
+    return GCP_KEEP;
+}
+
+void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after)
+{
+    gcp_edit_record(operation, record_chain_edit_nothing, after);
+}

@@ -1,0 +1,415 @@
+/* gcp_operation.c: requests, listings, and the memory of terminated instances. */
+#include "provider/gcp/gcp_operation.h"
+
+#include "base/buf.h"
+#include "base/encode.h"
+#include "io/xalloc.h"
+#include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
+
+#include <stdarg.h>
+
+enum {
+    WHY_BYTES_MAX = 4096,
+    ENDED_KEPT_MS = 3600 * 1000,
+    PAGE_MAX = 500,
+    THINGS_MAX = 32,
+    FILTER_BYTES_MAX = 16 * 1024,
+};
+
+/* ---- lifetime ---- */
+
+struct gcp_operation *gcp_begin(struct gcp_provider *provider, void *context)
+{
+    struct gcp_operation *operation = HEAP_NEW(struct gcp_operation);
+    operation->provider = provider;
+    operation->context = context;
+    operation->next = provider->operations;
+    if (provider->operations) {
+        provider->operations->before = operation;
+    }
+    provider->operations = operation;
+    arena_init(&operation->arena);
+    return operation;
+}
+
+void gcp_end(struct gcp_operation *operation)
+{
+    if (operation->http) {
+        http_forget(operation->http);
+    }
+    loop_timer_free(operation->timer);
+    json_decref(operation->items);
+    json_decref(operation->record);
+    json_decref(operation->draft);
+    arena_clear(&operation->arena);
+    *(operation->before ? &operation->before->next
+                        : &operation->provider->operations) = operation->next;
+    if (operation->next) {
+        operation->next->before = operation->before;
+    }
+    free(operation);
+}
+
+bool gcp_failed(struct gcp_operation *operation, enum outcome outcome, enum err_kind kind,
+                const char *fmt, ...)
+{
+    AUTO_BUF struct buf text;
+    va_list args;
+    buf_init(&text, WHY_BYTES_MAX);
+    va_start(args, fmt);
+    buf_add_args(&text, fmt, args);
+    va_end(args);
+    operation->answer.outcome = outcome;
+    return err_set(&operation->answer.err, kind, "%.*s", STR_ARG(buf_str(&text)));
+}
+
+bool gcp_is_fine(const struct gcp_operation *operation)
+{
+    return operation->answer.outcome == OUTCOME_DONE;
+}
+
+struct gcp_delay {
+    struct gcp_operation *operation;
+    gcp_step_fn *step;
+};
+
+static void gcp_operation_on_timer(void *context)
+{
+    const struct gcp_delay *delay = context;
+    delay->step(delay->operation);
+}
+
+void gcp_later(struct gcp_operation *operation, int64_t delay_ms, gcp_step_fn *step)
+{
+    struct gcp_delay *delay = ARENA_NEW(&operation->arena, struct gcp_delay);
+    *delay = (struct gcp_delay){operation, step};
+    loop_timer_free(operation->timer);
+    operation->timer = loop_timer_new(operation->provider->loop, gcp_operation_on_timer, delay);
+    loop_timer_start(operation->timer, delay_ms);
+}
+
+/* ---- answers ---- */
+
+void gcp_answer_done(struct gcp_operation *operation)
+{
+    operation->done(operation->context, &operation->answer);
+    gcp_end(operation);
+}
+
+void gcp_answer_machines(struct gcp_operation *operation)
+{
+    operation->machines(operation->context, &operation->answer, operation->made_machines,
+                        gcp_is_fine(operation) ? operation->made_count : 0);
+    gcp_end(operation);
+}
+
+void gcp_answer_things(struct gcp_operation *operation)
+{
+    operation->resources(operation->context, &operation->answer, operation->things,
+                         gcp_is_fine(operation) ? operation->thing_count : 0);
+    gcp_end(operation);
+}
+
+void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str id,
+                   const char *note, bool is_gone)
+{
+    if (!operation->things) {
+        operation->things = ARENA_ARRAY(&operation->arena, THINGS_MAX, struct provider_resource);
+    }
+    if (operation->thing_count < THINGS_MAX) {
+        operation->things[operation->thing_count++] = (struct provider_resource){
+            .kind = str_from(kind),
+            .id = arena_str(&operation->arena, id),
+            .note = str_from(note),
+            .is_gone = is_gone};
+    }
+}
+
+/* ---- small questions ---- */
+
+struct str gcp_tag(const struct machine *machine, const char *key)
+{
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        if (str_is(machine->tags[i].key, key)) {
+            return machine->tags[i].value;
+        }
+    }
+    return STR("");
+}
+
+bool gcp_is_ours(const struct gcp_provider *provider, const struct machine *machine)
+{
+    return provider->uid.len > 0 && str_eq(gcp_tag(machine, TAG_CLUSTER_UID), provider->uid);
+}
+
+bool gcp_is_live(const struct machine *machine)
+{
+    return machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING;
+}
+
+bool gcp_has_lease(const struct gcp_provider *provider)
+{
+    return provider->epoch != 0 && gcp_client_has_lease(provider->client);
+}
+
+struct str gcp_encoded(struct gcp_operation *operation, struct str text)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, FILTER_BYTES_MAX);
+    encode_uri(&out, text, "");
+    return arena_str(&operation->arena, buf_str(&out));
+}
+
+json_t *gcp_param_json(const struct param *param)
+{
+    json_t *all;
+    switch (param->kind) {
+    case PARAM_TEXT:
+        return json_stringn(param->text.ptr ? param->text.ptr : "", param->text.len);
+    case PARAM_NUMBER:
+        return json_integer(param->number);
+    case PARAM_BOOL:
+        return json_boolean(param->boolean);
+    case PARAM_LIST:
+        all = json_array();
+        for (const struct param *item = param->first; item; item = item->next) {
+            json_array_append_new(all, gcp_param_json(item));
+        }
+        return all;
+    case PARAM_MAP:
+        break;
+    }
+    all = json_object();
+    for (const struct param *item = param->first; item; item = item->next) {
+        json_object_set_new(all, item->name.ptr, gcp_param_json(item));
+    }
+    return all;
+}
+
+/* ---- requests ---- */
+
+static void gcp_operation_on_reply(void *context, const struct gcp_reply *reply)
+{
+    struct gcp_operation *operation = context;
+    operation->on_reply(operation, reply);
+}
+
+void gcp_ask(struct gcp_operation *operation, struct gcp_request request,
+             void (*on_reply)(struct gcp_operation *operation, const struct gcp_reply *reply))
+{
+    operation->on_reply = on_reply;
+    request.done = gcp_operation_on_reply;
+    request.context = operation;
+    gcp_call_start(operation->provider->client, &request);
+}
+
+void gcp_fail_with(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    enum outcome outcome = reply->failure.outcome;
+    bool is_other = outcome == OUTCOME_NOT_FOUND || outcome == OUTCOME_MISMATCH;
+    operation->answer.outcome = is_other ? OUTCOME_INVALID : outcome;
+    operation->answer.err = reply->err;
+}
+
+/* ---- listings ---- */
+
+static void gcp_operation_ask_page(struct gcp_operation *operation, struct str page);
+
+static void gcp_operation_on_page(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    struct str next = STR("");
+    if (!reply->is_ok) {
+        gcp_fail_with(operation, reply);
+    } else if (!gcp_page_read(reply->body, operation->list_kind, operation->items, &next,
+                              &operation->answer.err)) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+    }
+    if (gcp_is_fine(operation) && next.len > 0) {
+        gcp_operation_ask_page(operation, next);
+        return;
+    }
+    operation->after_items(operation);
+}
+
+static void gcp_operation_ask_page(struct gcp_operation *operation, struct str page)
+{
+    struct gcp_request request = operation->list_request;
+    bool has_query = str_find_char(request.path, '?') != SIZE_MAX;
+    request.path = arena_printf(&operation->arena, "%.*s%cmaxResults=%d%s%.*s",
+                                STR_ARG(request.path), has_query ? '&' : '?', PAGE_MAX,
+                                page.len > 0 ? "&pageToken=" : "",
+                                STR_ARG(gcp_encoded(operation, page)));
+    gcp_ask(operation, request, gcp_operation_on_page);
+}
+
+void gcp_read_items(struct gcp_operation *operation, const char *name, struct str path,
+                    const char *kind, gcp_step_fn *after)
+{
+    json_decref(operation->items);
+    operation->items = json_array();
+    operation->list_request = (struct gcp_request){.name = name, .path = path};
+    operation->list_kind = kind;
+    operation->after_items = after;
+    gcp_operation_ask_page(operation, STR(""));
+}
+
+/* Terminated by this process: stopping, because it is being deleted; or deleted. */
+static void gcp_operation_add_ended(struct gcp_operation *operation, struct str token)
+{
+    struct gcp_provider *provider = operation->provider;
+    gcp_ended_free(provider, loop_now_ms(provider->loop) - ENDED_KEPT_MS);
+    size_t listed = operation->listed_count;
+    for (struct gcp_ended *ended = provider->ended; ended; ended = ended->next) {
+        size_t at = 0;
+        while (at < listed && !str_eq(operation->listed[at].id, ended->machine.id)) {
+            at++;
+        }
+        if (at < listed) {
+            operation->listed[at].state = MACHINE_ENDING;
+        } else if (token.len == 0 || str_eq(ended->machine.token, token)) {
+            operation->listed[operation->listed_count] = ended->machine;
+            operation->listed[operation->listed_count++].state = MACHINE_GONE;
+        }
+    }
+}
+
+static size_t gcp_operation_count_ended(const struct gcp_provider *provider)
+{
+    size_t count = 0;
+    for (const struct gcp_ended *ended = provider->ended; ended; ended = ended->next) {
+        count++;
+    }
+    return count;
+}
+
+static void gcp_operation_on_instances(struct gcp_operation *operation)
+{
+    size_t count = json_array_size(operation->items);
+    size_t most = count + gcp_operation_count_ended(operation->provider);
+    operation->listed = ARENA_ARRAY(&operation->arena, most, struct machine);
+    operation->listed_count = 0;
+    for (size_t i = 0; i < count && gcp_is_fine(operation); i++) {
+        if (gcp_instance_read(json_array_get(operation->items, i), &operation->arena,
+                              &operation->listed[i], &operation->answer.err)) {
+            operation->listed_count++;
+        } else {
+            operation->answer.outcome = OUTCOME_UNKNOWN;
+        }
+    }
+    if (gcp_is_fine(operation)) {
+        gcp_operation_add_ended(
+            operation, operation->draft ? host_record_text(operation->draft, "token") : STR(""));
+    }
+    operation->after_list(operation);
+}
+
+void gcp_read_instances(struct gcp_operation *operation, const char *label, struct str value,
+                        gcp_step_fn *after)
+{
+    struct str filter = arena_printf(&operation->arena, "labels.%s=\"%.*s\"", label,
+                                     STR_ARG(value));
+    operation->after_list = after;
+    gcp_read_items(operation, "instances.aggregatedList",
+                   arena_printf(&operation->arena, "aggregated/instances?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   "instances", gcp_operation_on_instances);
+}
+
+void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after)
+{
+    operation->after_list = after;
+    gcp_read_items(operation, "instances.aggregatedList", STR("aggregated/instances"), "instances",
+                   gcp_operation_on_instances);
+}
+
+/* A name that is no label is in the metadata, which has no filter: then a label has a hash. */
+void gcp_read_by_name(struct gcp_operation *operation, gcp_step_fn *after)
+{
+    const struct gcp_provider *provider = operation->provider;
+    struct str name = provider->cluster->name;
+    if (gcp_is_label(name, false)) {
+        gcp_read_instances(operation, "ray-cluster-name", name, after);
+    } else {
+        gcp_read_instances(operation, GCP_CLUSTER_LABEL, provider->part, after);
+    }
+}
+
+/* A process that has not taken the lease learns the uid from the record. */
+static void gcp_operation_on_uid(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    if (gcp_is_fine(operation) && operation->record) {
+        gcp_adopt(&provider->base, host_record_text(operation->record, "uid"));
+    }
+    if (!gcp_is_fine(operation) || provider->uid.len == 0) {
+        operation->after_list(operation);
+        return;
+    }
+    gcp_read_instances(operation, TAG_CLUSTER_UID, provider->uid, operation->after_list);
+}
+
+void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after)
+{
+    operation->after_list = after;
+    operation->listed_count = 0;
+    if (operation->provider->uid.len > 0) {
+        gcp_operation_on_uid(operation);
+    } else {
+        gcp_read_record(operation, gcp_operation_on_uid);
+    }
+}
+
+/* ---- terminated instances ---- */
+
+const struct gcp_ended *gcp_ended_find(const struct gcp_provider *provider, struct str id)
+{
+    const struct gcp_ended *ended = provider->ended;
+    while (ended && !str_eq(ended->machine.id, id)) {
+        ended = ended->next;
+    }
+    return ended;
+}
+
+void gcp_ended_add(struct gcp_provider *provider, const struct machine *machine)
+{
+    if (gcp_ended_find(provider, machine->id)) {
+        return;
+    }
+    struct gcp_ended *ended = HEAP_NEW(struct gcp_ended);
+    struct arena *arena = &ended->arena;
+    arena_init(arena);
+    struct machine_tag *tags = ARENA_ARRAY(arena, machine->tag_count, struct machine_tag);
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        tags[i] = (struct machine_tag){arena_str(arena, machine->tags[i].key),
+                                       arena_str(arena, machine->tags[i].value)};
+    }
+    ended->machine = (struct machine){.id = arena_str(arena, machine->id),
+                                      .type = arena_str(arena, machine->type),
+                                      .zone = arena_str(arena, machine->zone),
+                                      .why = arena_str(arena, machine->why),
+                                      .token = arena_str(arena, machine->token),
+                                      .launched_at = machine->launched_at,
+                                      .state = MACHINE_GONE,
+                                      .market = machine->market,
+                                      .tags = tags,
+                                      .tag_count = machine->tag_count};
+    ended->at_ms = loop_now_ms(provider->loop);
+    ended->next = provider->ended;
+    provider->ended = ended;
+}
+
+void gcp_ended_free(struct gcp_provider *provider, int64_t before_ms)
+{
+    struct gcp_ended **at = &provider->ended;
+    while (*at) {
+        struct gcp_ended *ended = *at;
+        if (ended->at_ms >= before_ms) {
+            at = &ended->next;
+            continue;
+        }
+        *at = ended->next;
+        arena_clear(&ended->arena);
+        free(ended);
+    }
+}

@@ -1,0 +1,229 @@
+/*
+ * gcp_operation.h: the GCE provider's state, and its operations as steps.
+ *
+ * An instance's id is its name: it is unique in a project and zone, and ours contain a hash.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "io/loop.h"
+#include "provider/gcp/client/gcp_client.h"
+#include "provider/provider.h"
+
+#include <jansson.h>
+
+enum { GCP_ZONES_MAX = 16 };
+
+struct gcp_operation;
+
+/* An instance that this process terminated. Google forgets it at once; callers see it as gone for
+ * an hour. */
+struct gcp_ended {
+    struct gcp_ended *next;
+    struct arena arena;
+    struct machine machine;
+    int64_t at_ms; /* on the loop's clock */
+};
+
+/* A launch that this process drafted. */
+struct gcp_drafted {
+    struct gcp_drafted *next;
+    char token[LAUNCH_TOKEN_MAX + 1];
+    int64_t at_ms;
+};
+
+struct gcp_provider {
+    struct provider base; /* must be first */
+    struct gcp_setup setup;
+    struct gcp_client *client;
+    struct loop *loop;
+    const struct provider_cluster *cluster;
+    struct arena arena;    /* for the provider's lifetime */
+    struct str part;       /* the cluster's name as part of names of resources */
+    struct str nonce;      /* of this process */
+    struct str uid;        /* of the lease, or adopted; may be empty */
+    struct str key;        /* ssh public key for launches; may be empty */
+    uint64_t epoch;        /* of the own lease; 0: none */
+    int64_t lease_ends_ms; /* on the loop's clock */
+    struct str zones[GCP_ZONES_MAX];
+    size_t zone_count; /* of the cluster file */
+    bool *is_offered;  /* [type][zone]: by the last preflight; NULL: none was made */
+    struct provider_type_facts *facts;
+    struct gcp_ended *ended;
+    struct gcp_drafted *drafted;
+    struct gcp_operation *operations;
+};
+
+struct gcp_provider *gcp_of(struct provider *base);
+
+/* What an edit decides about the record. */
+enum gcp_edit { GCP_KEEP, GCP_WRITE };
+
+typedef void gcp_step_fn(struct gcp_operation *operation);
+typedef enum gcp_edit gcp_edit_fn(struct gcp_operation *operation);
+
+struct gcp_operation {
+    struct gcp_provider *provider;
+    struct gcp_operation *next, *before;
+    struct arena arena;
+    struct loop_timer *timer;      /* NULL: none */
+    struct http_call *http;        /* of a request outside of the API */
+    struct provider_answer answer; /* DONE until something fails */
+    void (*on_reply)(struct gcp_operation *operation, const struct gcp_reply *reply);
+
+    /* A listing in progress, and the last one, complete. */
+    struct gcp_request list_request;
+    const char *list_kind;
+    json_t *items; /* owned */
+    gcp_step_fn *after_items;
+
+    /* The same as instances. */
+    struct machine *listed;
+    size_t listed_count;
+    gcp_step_fn *after_list;
+
+    /* The record, and its edit in progress. */
+    json_t *record;    /* owned; NULL: none */
+    int64_t version;   /* of the record that was read; 0: none */
+    int64_t made;      /* of the record that was written */
+    char stamp[40];    /* of the last text that was written; empty: none */
+    int64_t edited_ms; /* when it was edited, on the loop's clock */
+    int64_t now;       /* at that time by Google's clock, in seconds since 1970 */
+    gcp_edit_fn *edit;
+    gcp_step_fn *after_edit;
+    int tries;
+
+    /* Changes of several resources at once. */
+    size_t pending;
+    gcp_step_fn *after_all;
+
+    /* How it ends: one of these. */
+    provider_done_fn *done;
+    provider_lease_fn *leased;
+    provider_machines_fn *machines;
+    provider_resources_fn *resources;
+    provider_found_fn *found;
+    provider_preflight_fn *surveyed;
+    void *context;
+
+    /* What it is about; each operation uses some of these. */
+    struct take_request request;
+    struct str uid; /* for a new record */
+    bool has_listed, keeps_uid, is_by_name, is_look, is_sent, is_failed;
+    int64_t lease_ms;
+    const struct str *ids;
+    size_t id_count, unknown_count;
+    const struct machine_tag *tags;
+    size_t tag_count;
+    json_t *draft; /* owned */
+    struct gcp_failure failure;
+    int64_t created, until_ms;
+    struct machine *made_machines; /* to answer with, or to change */
+    size_t made_count, at;
+    int what;
+    struct str *ranges;
+    size_t range_count;
+    struct str key;
+    struct provider_resource *things;
+    size_t thing_count;
+};
+
+struct gcp_operation *gcp_begin(struct gcp_provider *provider, void *context);
+void gcp_end(struct gcp_operation *operation); /* frees it; the callback was called */
+bool gcp_failed(struct gcp_operation *operation, enum outcome outcome, enum err_kind kind,
+                const char *fmt, ...) PRINTF_LIKE(4, 5); /* false */
+bool gcp_is_fine(const struct gcp_operation *operation);
+
+/* Runs a step from the loop, after `delay_ms`. */
+void gcp_later(struct gcp_operation *operation, int64_t delay_ms, gcp_step_fn *step);
+
+/* Sends one request and continues with `on_reply`. */
+void gcp_ask(struct gcp_operation *operation, struct gcp_request request,
+             void (*on_reply)(struct gcp_operation *operation, const struct gcp_reply *reply));
+/* The answer of a request that failed. "Not found" and "exists" are certain only for a change. */
+void gcp_fail_with(struct gcp_operation *operation, const struct gcp_reply *reply);
+
+/* Lists into `items`, all pages. `path` has no query or ends with a filter. */
+void gcp_read_items(struct gcp_operation *operation, const char *name, struct str path,
+                    const char *kind, gcp_step_fn *after);
+/* All instances whose label has this value, into `listed`. */
+void gcp_read_instances(struct gcp_operation *operation, const char *label, struct str value,
+                        gcp_step_fn *after);
+/* All instances of the project. */
+void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after);
+/* Those with the cluster's name, of any launcher. */
+void gcp_read_by_name(struct gcp_operation *operation, gcp_step_fn *after);
+/* Those of the cluster, after its uid was read if this process does not know it. */
+void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after);
+
+/* Encodes a filter for a query. */
+struct str gcp_encoded(struct gcp_operation *operation, struct str text);
+
+struct str gcp_tag(const struct machine *machine, const char *key);
+bool gcp_is_ours(const struct gcp_provider *provider, const struct machine *machine);
+bool gcp_is_live(const struct machine *machine);
+bool gcp_has_lease(const struct gcp_provider *provider);
+
+/* Instances that this process terminated. */
+void gcp_ended_add(struct gcp_provider *provider, const struct machine *machine);
+const struct gcp_ended *gcp_ended_find(const struct gcp_provider *provider, struct str id);
+void gcp_ended_free(struct gcp_provider *provider, int64_t before_ms);
+
+/* Answers; each ends the operation. */
+void gcp_answer_done(struct gcp_operation *operation);
+void gcp_answer_machines(struct gcp_operation *operation);
+void gcp_answer_things(struct gcp_operation *operation);
+void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str id,
+                   const char *note, bool is_gone);
+
+/* ---- the record (cluster/record_chain.c) ---- */
+
+/* Reads the record, lets `edit` change it, and writes it; again if another process has changed it
+ * since. Then `after`, with the answer changed if it failed. */
+void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
+void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
+/* The names of all versions of the record, with `items` of a listing; oldest first. */
+size_t gcp_record_versions(const struct gcp_operation *operation, int64_t *versions, size_t most);
+struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
+                           struct arena *arena);
+void gcp_list_records(struct gcp_operation *operation, gcp_step_fn *after);
+bool gcp_owns(const struct gcp_provider *provider, const json_t *record);
+
+/* ---- the network (cluster/prepare.c) ---- */
+
+/* The network tag of the cluster's instances. */
+struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *arena);
+/* The first network interface of the file, as JSON; NULL: none. */
+json_t *gcp_interface(const struct gcp_provider *provider);
+json_t *gcp_param_json(const struct param *param);
+
+/* ---- the interface ---- */
+
+void gcp_preflight(struct provider *base, enum preflight_scope scope, provider_preflight_fn *done,
+                   void *context);
+size_t gcp_zones(struct provider *base, size_t type, struct str *ret_zones, size_t most);
+struct provider_type_facts gcp_type_facts(struct provider *base, size_t type);
+void gcp_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
+              void *context);
+void gcp_renew(struct provider *base, int64_t lease_ms, provider_lease_fn *done, void *context);
+void gcp_release(struct provider *base, provider_done_fn *done, void *context);
+void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *done, void *context);
+void gcp_admit(struct provider *base, provider_resources_fn *done, void *context);
+void gcp_find(struct provider *base, provider_found_fn *done, void *context);
+void gcp_adopt(struct provider *base, struct str uid);
+void gcp_remove(struct provider *base, provider_resources_fn *done, void *context);
+void gcp_list(struct provider *base, provider_machines_fn *done, void *context);
+void gcp_list_by(struct provider *base, const struct machine_query *query,
+                 provider_machines_fn *done, void *context);
+bool gcp_draft(struct provider *base, const struct launch_request *request, struct arena *arena,
+               struct str *ret_call, struct err *err);
+void gcp_launch(struct provider *base, struct str call, provider_machines_fn *done, void *context);
+void gcp_terminate(struct provider *base, const struct str *ids, size_t count,
+                   provider_done_fn *done, void *context);
+void gcp_stop(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
+              void *context);
+void gcp_start(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
+               void *context);
+void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
+                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                 void *context);

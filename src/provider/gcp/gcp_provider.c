@@ -1,0 +1,138 @@
+/* gcp_provider.c: the table of operations, and what the file says about places and names. */
+#include "provider/gcp/gcp_provider.h"
+
+#include "base/encode.h"
+#include "io/sha256.h"
+#include "io/xalloc.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_instance.h"
+
+#include <sys/random.h>
+
+enum { NONCE_BYTES = 16, PART_MAX = 16, PART_HASH_BYTES = 4 };
+
+struct gcp_provider *gcp_of(struct provider *base)
+{
+    return (struct gcp_provider *)base;
+}
+
+static void gcp_close(struct provider *base)
+{
+    struct gcp_provider *provider = gcp_of(base);
+    gcp_client_free(provider->client);
+    while (provider->operations) {
+        gcp_end(provider->operations);
+    }
+    gcp_ended_free(provider, INT64_MAX);
+    while (provider->drafted) {
+        struct gcp_drafted *drafted = provider->drafted;
+        provider->drafted = drafted->next;
+        free(drafted);
+    }
+    arena_clear(&provider->arena);
+    free(provider);
+}
+
+void gcp_adopt(struct provider *base, struct str uid)
+{
+    struct gcp_provider *provider = gcp_of(base);
+    if (!str_eq(provider->uid, uid)) {
+        provider->uid = arena_str(&provider->arena, uid);
+    }
+}
+
+static const struct provider_ops ops = {
+    .name = "gcp",
+    .preflight = gcp_preflight,
+    .zones = gcp_zones,
+    .type_facts = gcp_type_facts,
+    .take = gcp_take,
+    .renew = gcp_renew,
+    .release = gcp_release,
+    .prepare = gcp_prepare,
+    .admit = gcp_admit,
+    .find = gcp_find,
+    .adopt = gcp_adopt,
+    .remove = gcp_remove,
+    .list = gcp_list,
+    .list_by = gcp_list_by,
+    .draft = gcp_draft,
+    .launch = gcp_launch,
+    .terminate = gcp_terminate,
+    .stop = gcp_stop,
+    .start = gcp_start,
+    .tag = gcp_tag_all,
+    .close = gcp_close,
+};
+
+/* The beginning of the name with the characters that Google allows, and a hash of the whole. */
+static struct str gcp_provider_part(struct str name, struct arena *arena)
+{
+    uint8_t digest[SHA256_BYTES];
+    char text[PART_MAX + 1];
+    char hex[2 * PART_HASH_BYTES + 1];
+    size_t len = 0;
+    for (; len < name.len && len < PART_MAX; len++) {
+        char c = name.ptr[len];
+        c = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        text[len] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+    }
+    text[len] = '\0';
+    sha256(name, digest);
+    encode_hex_to(hex, digest, PART_HASH_BYTES);
+    return arena_printf(arena, "%s-%s", text, hex);
+}
+
+/* availability_zone: one zone, or several with commas. */
+static bool gcp_provider_read_zones(struct gcp_provider *provider, struct err *err)
+{
+    struct str rest = param_text(provider->cluster->provider, "availability_zone");
+    while (rest.len > 0) {
+        struct str zone = str_trim(str_cut(&rest, ','));
+        if (!gcp_is_name(zone)) {
+            return err_set(err, ERR_CONFIG,
+                           "provider.availability_zone: \"%.*s\" is not the name of a zone",
+                           STR_ARG(str_sub(zone, 0, 100)));
+        }
+        if (provider->zone_count < GCP_ZONES_MAX) {
+            provider->zones[provider->zone_count++] = arena_str(&provider->arena, zone);
+        }
+    }
+    return provider->zone_count > 0 ||
+           err_set(err, ERR_CONFIG,
+                   "provider.availability_zone is missing: name the zone of the cluster, such as "
+                   "us-west1-a");
+}
+
+bool gcp_provider_open(const struct gcp_setup *setup, uint64_t seed,
+                       const struct provider_cluster *cluster, struct provider **ret_provider,
+                       struct err *err)
+{
+    uint8_t bytes[NONCE_BYTES];
+    char hex[2 * NONCE_BYTES + 1];
+    if (cluster->name.len == 0) {
+        return err_set(err, ERR_CONFIG, "the cluster has no name");
+    }
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return err_set(err, ERR_IO, "cannot read random bytes from the system");
+    }
+    struct gcp_provider *provider = HEAP_NEW(struct gcp_provider);
+    arena_init(&provider->arena);
+    encode_hex_to(hex, bytes, sizeof(bytes));
+    provider->base.ops = &ops;
+    provider->setup = *setup;
+    provider->loop = setup->loop;
+    provider->cluster = cluster;
+    provider->nonce = arena_str(&provider->arena, str_from(hex));
+    provider->part = gcp_provider_part(cluster->name, &provider->arena);
+    if (!gcp_provider_read_zones(provider, err)) {
+        arena_clear(&provider->arena);
+        free(provider);
+        return false;
+    }
+    struct gcp_client_setup client = {
+        .base = *setup, .project = param_text(cluster->provider, "project_id"), .seed = seed};
+    provider->client = gcp_client_new(&client);
+    *ret_provider = &provider->base;
+    return true;
+}

@@ -1,0 +1,277 @@
+/*
+ * launch.c: sends a draft until its outcome is known.
+ *
+ * Google remembers a requestId for a while only, and names become free when instances are deleted.
+ * So a draft is sent only while it is certainly young; later the launch is only looked up. After
+ * the operation the listing by token is the truth, whatever the operation says.
+ */
+#include "io/json_line.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
+
+#include <stdio.h>
+
+enum {
+    YOUNG_MS = 20 * 60 * 1000,
+    SETTLE_MS = 30 * 1000, /* until a listing shows what an operation has created, and no more */
+    LOOK_MS = 500,
+};
+
+static struct str launch_token_of(const struct gcp_operation *operation)
+{
+    return host_record_text(operation->draft, "token");
+}
+
+static struct str launch_call_of(const struct gcp_operation *operation)
+{
+    const json_t *body = json_object_get(operation->draft, "body");
+    const json_t *labels = json_object_get(json_object_get(body, "instanceProperties"), "labels");
+    return host_record_text(labels, GCP_CALL_LABEL);
+}
+
+static int64_t launch_count_of(const struct gcp_operation *operation)
+{
+    return host_record_number(json_object_get(operation->draft, "body"), "count");
+}
+
+/* ---- the result ---- */
+
+static void launch_on_undone(void *context, const struct gcp_reply *reply)
+{
+    struct gcp_operation *operation = context;
+    operation->is_failed |= !reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND;
+    if (--operation->pending > 0) {
+        return;
+    }
+    if (operation->is_failed) {
+        gcp_failed(operation, OUTCOME_UNKNOWN, ERR_UNAVAILABLE,
+                   "the lease ended during the launch, and not all of its instances were "
+                   "terminated");
+    } else {
+        gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
+                   "the lease ended during the launch; its instances were terminated");
+    }
+    gcp_answer_machines(operation);
+}
+
+/* The reply came after the lease had ended: no process expects these instances. */
+static void launch_undo(struct gcp_operation *operation)
+{
+    struct gcp_client *client = operation->provider->client;
+    operation->pending = operation->made_count;
+    operation->is_failed = false;
+    for (size_t i = 0; i < operation->made_count; i++) {
+        const struct machine *machine = &operation->made_machines[i];
+        gcp_call_start(client,
+                       &(struct gcp_request){
+                           .name = "instances.delete",
+                           .method = "DELETE",
+                           .path = arena_printf(&operation->arena, "zones/%.*s/instances/%.*s",
+                                                STR_ARG(machine->zone), STR_ARG(machine->id)),
+                           .is_accepted_only = true,
+                           .done = launch_on_undone,
+                           .context = operation});
+    }
+}
+
+static void launch_answer(struct gcp_operation *operation)
+{
+    size_t live = 0;
+    for (size_t i = 0; i < operation->made_count; i++) {
+        live += gcp_is_live(&operation->made_machines[i]);
+        if (!str_eq(gcp_tag(&operation->made_machines[i], GCP_CALL_LABEL),
+                    launch_call_of(operation))) {
+            gcp_failed(operation, OUTCOME_MISMATCH, ERR_EXISTS, "another launch has the token %.*s",
+                       STR_ARG(launch_token_of(operation)));
+        }
+    }
+    if (gcp_is_fine(operation) && operation->made_count == 0 && operation->is_failed) {
+        bool is_other = operation->failure.outcome == OUTCOME_NOT_FOUND;
+        gcp_failed(operation, is_other ? OUTCOME_INVALID : operation->failure.outcome,
+                   gcp_failure_kind(&operation->failure), "Google's instances.bulkInsert: %s",
+                   operation->failure.message);
+    } else if (gcp_is_fine(operation) && operation->is_failed) {
+        err_write(&operation->answer.err, ERR_CAPACITY, "%s", operation->failure.message);
+    }
+    if (gcp_is_fine(operation) && live > 0 && !gcp_has_lease(operation->provider)) {
+        launch_undo(operation);
+        return;
+    }
+    gcp_answer_machines(operation);
+}
+
+static void launch_list(struct gcp_operation *operation);
+
+static void launch_on_listed(struct gcp_operation *operation)
+{
+    int64_t now = loop_now_ms(operation->provider->loop);
+    if (!gcp_is_fine(operation)) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+        gcp_answer_machines(operation);
+        return;
+    }
+    operation->made_machines = ARENA_ARRAY(&operation->arena, operation->listed_count,
+                                           struct machine);
+    operation->made_count = 0;
+    for (size_t i = 0; i < operation->listed_count; i++) {
+        if (str_eq(operation->listed[i].token, launch_token_of(operation))) {
+            operation->made_machines[operation->made_count++] = operation->listed[i];
+        }
+    }
+    bool is_settled = !operation->is_sent || (int64_t)operation->made_count == operation->created;
+    if (!is_settled && now < operation->until_ms) {
+        gcp_later(operation, LOOK_MS, launch_list);
+        return;
+    }
+    launch_answer(operation);
+}
+
+static void launch_list(struct gcp_operation *operation)
+{
+    gcp_read_instances(operation, GCP_TOKEN_LABEL, launch_token_of(operation), launch_on_listed);
+}
+
+/* ---- the operation ---- */
+
+/* How many the operation created, by its own count. */
+static int64_t launch_created(const json_t *body)
+{
+    json_t *places = json_object_get(json_object_get(body, "instancesBulkInsertOperationMetadata"),
+                                     "perLocationStatus");
+    const char *place;
+    json_t *status;
+    int64_t count = 0;
+    json_object_foreach(places, place, status)
+    {
+        count += host_record_number(status, "createdVmCount") -
+                 host_record_number(status, "deletedVmCount");
+    }
+    return count;
+}
+
+static void launch_on_operation(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    enum outcome outcome = reply->failure.outcome;
+    operation->until_ms = loop_now_ms(operation->provider->loop) + SETTLE_MS;
+    if (reply->is_ok || reply->body) {
+        operation->is_failed = !reply->is_ok;
+        operation->failure = reply->failure;
+        operation->is_sent = true;
+        operation->created = launch_created(reply->body);
+        launch_list(operation);
+        return;
+    }
+    if (outcome == OUTCOME_MISMATCH || outcome == OUTCOME_UNKNOWN) {
+        operation->answer.outcome = OUTCOME_UNKNOWN; /* repeated, it is looked up */
+        operation->answer.err = reply->err;
+    } else {
+        gcp_fail_with(operation, reply);
+    }
+    gcp_answer_machines(operation);
+}
+
+static void launch_send(struct gcp_operation *operation)
+{
+    gcp_ask(operation,
+            (struct gcp_request){
+                .name = "instances.bulkInsert",
+                .method = "POST",
+                .path = arena_printf(&operation->arena, "zones/%.*s/instances/bulkInsert",
+                                     STR_ARG(host_record_text(operation->draft, "zone"))),
+                .body = json_object_get(operation->draft, "body"),
+                .request_id = host_record_text(operation->draft, "request"),
+                .creates = true,
+                .waits = true},
+            launch_on_operation);
+}
+
+/* ---- an old draft ---- */
+
+static void launch_on_looked(struct gcp_operation *operation)
+{
+    struct gcp_operation_state state;
+    const json_t *found = json_array_get(operation->items, 0);
+    if (!gcp_is_fine(operation)) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+        gcp_answer_machines(operation);
+        return;
+    }
+    if (found && gcp_operation_state_read(found, &state)) {
+        if (!state.is_done) {
+            gcp_failed(operation, OUTCOME_UNKNOWN, ERR_UNAVAILABLE, "the launch has not ended yet");
+            gcp_answer_machines(operation);
+            return;
+        }
+        operation->is_failed = state.has_failed;
+        operation->failure = state.failure;
+    }
+    launch_list(operation);
+}
+
+static void launch_look(struct gcp_operation *operation)
+{
+    struct str filter = arena_printf(&operation->arena, "clientOperationId=\"%.*s\"",
+                                     STR_ARG(host_record_text(operation->draft, "request")));
+    gcp_read_items(operation, "zoneOperations.list",
+                   arena_printf(&operation->arena, "zones/%.*s/operations?filter=%.*s",
+                                STR_ARG(host_record_text(operation->draft, "zone")),
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   NULL, launch_on_looked);
+}
+
+/* Drafted by another process: its epoch says how old it can be. */
+static void launch_on_record(struct gcp_operation *operation)
+{
+    char key[32];
+    uint64_t launch = (uint64_t)host_record_number(operation->draft, "launch");
+    snprintf(key, sizeof(key), "%llu", (unsigned long long)(launch >> 32));
+    int64_t since = host_record_number(json_object_get(operation->record, "epochs"), key);
+    if (!gcp_is_fine(operation)) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+        gcp_answer_machines(operation);
+    } else if (gcp_owns(operation->provider, operation->record) && since > 0 &&
+               operation->now < since + YOUNG_MS / 1000) {
+        launch_send(operation);
+    } else {
+        launch_look(operation);
+    }
+}
+
+static void launch_begin(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    const struct gcp_drafted *drafted = provider->drafted;
+    while (drafted && !str_is(launch_token_of(operation), drafted->token)) {
+        drafted = drafted->next;
+    }
+    if (!drafted) {
+        gcp_read_record(operation, launch_on_record);
+    } else if (loop_now_ms(provider->loop) < drafted->at_ms + YOUNG_MS) {
+        launch_send(operation);
+    } else {
+        launch_look(operation);
+    }
+}
+
+void gcp_launch(struct provider *base, struct str call, provider_machines_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    struct err err;
+    operation->machines = done;
+    if (!json_line_read(call, "a launch", &operation->draft, &err)) {
+        operation->draft = NULL;
+        gcp_failed(operation, OUTCOME_INVALID, ERR_INTERNAL, "%s", err.text);
+    } else if (launch_count_of(operation) < 1 ||
+               !gcp_is_name(host_record_text(operation->draft, "zone"))) {
+        gcp_failed(operation, OUTCOME_INVALID, ERR_INTERNAL, "this is not a launch on GCE");
+    } else if (!gcp_has_lease(operation->provider)) {
+        gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
+                   "this process does not hold the cluster's lease");
+    }
+    if (!gcp_is_fine(operation)) {
+        gcp_later(operation, 0, gcp_answer_machines);
+        return;
+    }
+    launch_begin(operation);
+}

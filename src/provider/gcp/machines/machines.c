@@ -1,0 +1,385 @@
+/*
+ * machines.c: lists, terminates, stops, starts and tags instances.
+ *
+ * Each change names one instance, so a change of many is many calls at once. An instance that is
+ * not listed may have been deleted: Google's operations of the last hour say so.
+ */
+#include "base/buf.h"
+#include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
+
+enum { DELETED_ASKED_MAX = 50, DELETED_BYTES_MAX = 8 * 1024, TAG_TRIES = 20 };
+enum change { CHANGE_TERMINATE, CHANGE_STOP, CHANGE_START, CHANGE_TAG };
+
+/* ---- listing ---- */
+
+static bool machines_has_id(const struct gcp_operation *operation, struct str id)
+{
+    for (size_t i = 0; i < operation->id_count; i++) {
+        if (str_eq(operation->ids[i], id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void machines_on_listed(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    operation->made_machines = ARENA_ARRAY(&operation->arena, operation->listed_count,
+                                           struct machine);
+    for (size_t i = 0; i < operation->listed_count; i++) {
+        const struct machine *machine = &operation->listed[i];
+        bool is_wanted = !operation->is_by_name    ? gcp_is_ours(provider, machine)
+                         : operation->id_count > 0 ? machines_has_id(operation, machine->id)
+                                                   : true;
+        if (is_wanted) {
+            operation->made_machines[operation->made_count++] = *machine;
+        }
+    }
+    gcp_answer_machines(operation);
+}
+
+void gcp_list(struct provider *base, provider_machines_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->machines = done;
+    gcp_read_own(operation, machines_on_listed);
+}
+
+static void machines_copy_ids(struct gcp_operation *operation, const struct str *ids, size_t count)
+{
+    struct str *copies = ARENA_ARRAY(&operation->arena, count, struct str);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = arena_str(&operation->arena, ids[i]);
+    }
+    operation->ids = copies;
+    operation->id_count = count;
+}
+
+/* Ids are names; a listing of the whole project has those of any cluster. */
+void gcp_list_by(struct provider *base, const struct machine_query *query,
+                 provider_machines_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->machines = done;
+    operation->is_by_name = true;
+    machines_copy_ids(operation, query->ids, query->id_count);
+    if (query->id_count > 0) {
+        gcp_read_all(operation, machines_on_listed);
+    } else {
+        gcp_read_by_name(operation, machines_on_listed);
+    }
+}
+
+/* ---- the end of a change ---- */
+
+static void machines_finish(struct gcp_operation *operation)
+{
+    if (gcp_is_fine(operation) && operation->unknown_count > 0) {
+        gcp_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
+                   "Google does not list some of the instances as this cluster's");
+    }
+    gcp_answer_done(operation);
+}
+
+static bool machines_is_deleted(const struct gcp_operation *operation, struct str id)
+{
+    for (size_t i = 0; i < json_array_size(operation->items); i++) {
+        const json_t *item = json_array_get(operation->items, i);
+        if (str_eq(gcp_last_word(host_record_text(item, "targetLink")), id) &&
+            !json_object_get(item, "error")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void machines_on_deleted(struct gcp_operation *operation)
+{
+    const struct str *ids = operation->ids;
+    size_t unknown = 0;
+    for (size_t i = 0; i < operation->id_count && gcp_is_fine(operation); i++) {
+        unknown += !machines_is_deleted(operation, ids[i]);
+    }
+    operation->unknown_count = unknown;
+    machines_finish(operation);
+}
+
+/* Those that are not listed: has Google deleted them? */
+static void machines_ask_deleted(struct gcp_operation *operation)
+{
+    AUTO_BUF struct buf filter;
+    struct str *missing = ARENA_ARRAY(&operation->arena, operation->id_count, struct str);
+    size_t count = 0;
+    bool is_askable = gcp_is_fine(operation) && operation->what == CHANGE_TERMINATE;
+    buf_init(&filter, DELETED_BYTES_MAX);
+    for (size_t i = 0; i < operation->id_count; i++) {
+        size_t at = 0;
+        while (at < operation->listed_count &&
+               !str_eq(operation->listed[at].id, operation->ids[i])) {
+            at++;
+        }
+        if (at < operation->listed_count &&
+            gcp_is_ours(operation->provider, &operation->listed[at])) {
+            continue;
+        }
+        is_askable = is_askable && gcp_is_name(operation->ids[i]);
+        buf_addf(&filter, "%s%.*s", count > 0 ? "|" : "", STR_ARG(operation->ids[i]));
+        missing[count++] = operation->ids[i];
+    }
+    operation->unknown_count += count;
+    if (count == 0 || count > DELETED_ASKED_MAX || !is_askable || filter.is_full) {
+        machines_finish(operation);
+        return;
+    }
+    operation->ids = missing;
+    operation->id_count = count;
+    struct str text = arena_printf(
+        &operation->arena, "(operationType eq delete) (targetLink eq \".*/instances/(%.*s)\")",
+        STR_ARG(buf_str(&filter)));
+    gcp_read_items(operation, "globalOperations.aggregatedList",
+                   arena_printf(&operation->arena, "aggregated/operations?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, text))),
+                   "operations", machines_on_deleted);
+}
+
+/* ---- one instance of a change ---- */
+
+struct machine_change {
+    struct gcp_operation *operation;
+    struct machine *machine;
+    json_t *item;     /* as listed */
+    json_t *metadata; /* owned: still to be sent; NULL: none */
+    unsigned tries;
+};
+
+static void change_ended(struct machine_change *change)
+{
+    struct gcp_operation *operation = change->operation;
+    json_decref(change->metadata);
+    change->metadata = NULL;
+    if (--operation->pending == 0) {
+        machines_ask_deleted(operation);
+    }
+}
+
+/* The worst answer counts: unknown before refused. */
+static void change_failed(struct machine_change *change, const struct gcp_reply *reply)
+{
+    struct gcp_operation *operation = change->operation;
+    if (gcp_is_fine(operation) || reply->failure.outcome == OUTCOME_UNKNOWN) {
+        gcp_fail_with(operation, reply);
+    }
+}
+
+static struct str change_path(const struct machine_change *change, const char *verb)
+{
+    return arena_printf(&change->operation->arena, "zones/%.*s/instances/%.*s%s",
+                        STR_ARG(change->machine->zone), STR_ARG(change->machine->id), verb);
+}
+
+static void change_on_done(void *context, const struct gcp_reply *reply)
+{
+    struct machine_change *change = context;
+    struct gcp_operation *operation = change->operation;
+    bool is_gone = !reply->is_ok && reply->failure.outcome == OUTCOME_NOT_FOUND;
+    if (operation->what == CHANGE_TERMINATE && (reply->is_ok || is_gone)) {
+        gcp_ended_add(operation->provider, change->machine);
+    } else if (!reply->is_ok) {
+        change_failed(change, reply);
+    }
+    change_ended(change);
+}
+
+static void change_power(struct machine_change *change)
+{
+    static const char *const names[] = {"instances.delete", "instances.stop", "instances.start"};
+    static const char *const verbs[] = {"", "/stop", "/start"};
+    int what = change->operation->what;
+    gcp_call_start(change->operation->provider->client,
+                   &(struct gcp_request){.name = names[what],
+                                         .method = what == CHANGE_TERMINATE ? "DELETE" : "POST",
+                                         .path = change_path(change, verbs[what]),
+                                         .creates = what == CHANGE_START,
+                                         .waits = what == CHANGE_START,
+                                         .is_accepted_only = what != CHANGE_START,
+                                         .done = change_on_done,
+                                         .context = change});
+}
+
+/* ---- tags ---- */
+
+static void change_tag(struct machine_change *change);
+
+/* Another process has changed the labels or the metadata since they were read. */
+static void change_on_fresh(void *context, const struct gcp_reply *reply)
+{
+    struct machine_change *change = context;
+    if (!reply->is_ok) {
+        change_failed(change, reply);
+        change_ended(change);
+        return;
+    }
+    json_t *copy = json_deep_copy(reply->body);
+    json_array_append_new(change->operation->items, copy);
+    change->item = copy;
+    change_tag(change);
+}
+
+static void change_read_again(struct machine_change *change)
+{
+    json_decref(change->metadata);
+    change->metadata = NULL;
+    gcp_call_start(change->operation->provider->client,
+                   &(struct gcp_request){.name = "instances.get",
+                                         .path = change_path(change, ""),
+                                         .done = change_on_fresh,
+                                         .context = change});
+}
+
+static void change_on_tagged(void *context, const struct gcp_reply *reply)
+{
+    struct machine_change *change = context;
+    if (!reply->is_ok && reply->failure.status == 412 && change->tries++ < TAG_TRIES) {
+        change_read_again(change);
+        return;
+    }
+    if (!reply->is_ok && reply->failure.outcome == OUTCOME_NOT_FOUND) {
+        change->operation->unknown_count++;
+    } else if (!reply->is_ok) {
+        change_failed(change, reply);
+    } else if (change->metadata) {
+        json_t *body = change->metadata;
+        change->metadata = NULL;
+        gcp_call_start(change->operation->provider->client,
+                       &(struct gcp_request){.name = "instances.setMetadata",
+                                             .method = "POST",
+                                             .path = change_path(change, "/setMetadata"),
+                                             .body = body,
+                                             .waits = true,
+                                             .done = change_on_tagged,
+                                             .context = change});
+        json_decref(body);
+        return;
+    }
+    change_ended(change);
+}
+
+static void change_tag(struct machine_change *change)
+{
+    const struct gcp_operation *operation = change->operation;
+    json_t *labels = json_deep_copy(json_object_get(change->item, "labels"));
+    const json_t *metadata = json_object_get(change->item, "metadata");
+    json_t *items = json_deep_copy(json_object_get(metadata, "items"));
+    labels = labels ? labels : json_object();
+    items = items ? items : json_array();
+    if (gcp_tags_add(labels, items, operation->tags, operation->tag_count)) {
+        change->metadata = json_pack("{s:O, s:O}", "items", items, "fingerprint",
+                                     json_object_get(metadata, "fingerprint"));
+    }
+    json_decref(items);
+    json_t *body = json_pack("{s:o, s:O}", "labels", labels, "labelFingerprint",
+                             json_object_get(change->item, "labelFingerprint"));
+    gcp_call_start(operation->provider->client,
+                   &(struct gcp_request){.name = "instances.setLabels",
+                                         .method = "POST",
+                                         .path = change_path(change, "/setLabels"),
+                                         .body = body,
+                                         .waits = true,
+                                         .done = change_on_tagged,
+                                         .context = change});
+    json_decref(body);
+}
+
+/* ---- changes ---- */
+
+/* Terminating instances of this process need no second call; Google limits these per instance. */
+static bool machines_needs_change(const struct gcp_operation *operation,
+                                  const struct machine *machine)
+{
+    return gcp_is_ours(operation->provider, machine) && gcp_is_live(machine) &&
+           machines_has_id(operation, machine->id);
+}
+
+static void machines_on_owned(struct gcp_operation *operation)
+{
+    size_t count = json_array_size(operation->items);
+    if (!gcp_is_fine(operation)) {
+        gcp_answer_done(operation);
+        return;
+    }
+    operation->pending = 1;
+    for (size_t i = 0; i < operation->listed_count && i < count; i++) {
+        if (!machines_needs_change(operation, &operation->listed[i])) {
+            continue;
+        }
+        struct machine_change *change = ARENA_NEW(&operation->arena, struct machine_change);
+        *change = (struct machine_change){.operation = operation,
+                                          .machine = &operation->listed[i],
+                                          .item = json_array_get(operation->items, i)};
+        operation->pending++;
+        if (operation->what == CHANGE_TAG) {
+            change_tag(change);
+        } else {
+            change_power(change);
+        }
+    }
+    struct machine_change *last = ARENA_NEW(&operation->arena, struct machine_change);
+    last->operation = operation;
+    change_ended(last);
+}
+
+static struct gcp_operation *machines_change(struct provider *base, enum change what,
+                                             const struct str *ids, size_t count,
+                                             provider_done_fn *done, void *context)
+{
+    struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    operation->done = done;
+    operation->what = what;
+    machines_copy_ids(operation, ids, count);
+    return operation;
+}
+
+static void machines_begin(struct gcp_operation *operation)
+{
+    if (operation->id_count == 0) {
+        gcp_later(operation, 0, gcp_answer_done);
+    } else {
+        gcp_read_own(operation, machines_on_owned);
+    }
+}
+
+void gcp_terminate(struct provider *base, const struct str *ids, size_t count,
+                   provider_done_fn *done, void *context)
+{
+    machines_begin(machines_change(base, CHANGE_TERMINATE, ids, count, done, context));
+}
+
+void gcp_stop(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
+              void *context)
+{
+    machines_begin(machines_change(base, CHANGE_STOP, ids, count, done, context));
+}
+
+void gcp_start(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
+               void *context)
+{
+    machines_begin(machines_change(base, CHANGE_START, ids, count, done, context));
+}
+
+void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
+                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                 void *context)
+{
+    struct gcp_operation *operation = machines_change(base, CHANGE_TAG, ids, count, done, context);
+    struct machine_tag *copies = ARENA_ARRAY(&operation->arena, tag_count, struct machine_tag);
+    for (size_t i = 0; i < tag_count; i++) {
+        copies[i] = (struct machine_tag){arena_str(&operation->arena, tags[i].key),
+                                         arena_str(&operation->arena, tags[i].value)};
+    }
+    operation->tags = copies;
+    operation->tag_count = tag_count;
+    machines_begin(operation);
+}
