@@ -2,11 +2,13 @@
 with whose true state the answers of `conform` are compared.
 """
 
+import collections
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
 import urllib.request
 
 import pytest
@@ -68,6 +70,16 @@ class Conform:
             pytest.fail(f"conform {verb} took more than {seconds} s:\n{out}\n{err}")
         return child.returncode, out, err
 
+    def ask(self, method, path, body=None):
+        """A request of another program."""
+        request = urllib.request.Request(
+            f"{self.cloud.api}/compute/v1/projects/{settings.PROJECT}/{path}",
+            json.dumps(body).encode() if body else None,
+            {"Content-Type": "application/json", "Authorization": f"Bearer {self.cloud.token()}"},
+            method=method)
+        with self.cloud.opener.open(request, timeout=30) as reply:
+            assert reply.status == 200
+
     def left(self, kind):
         """The names of what exists."""
         return sorted(row["name"] for row in self.cloud.truth().get(kind, ()))
@@ -79,17 +91,12 @@ def conform(running, tmp_path):
 
 
 def foreign(conform):
-    """An instance of somebody else."""
+    """An instance of another cluster."""
     body = {"name": "foreign", "machineType": f"zones/{ZONES[0]}/machineTypes/e2-micro",
             "labels": {"shoal-cluster-uid": "f" * 32, "ray-cluster-name": "other"},
             "disks": [{"boot": True, "initializeParams": {"sourceImage": IMAGE}}],
             "networkInterfaces": [{"network": "global/networks/default"}]}
-    request = urllib.request.Request(
-        f"{conform.cloud.api}/compute/v1/projects/{settings.PROJECT}/zones/{ZONES[0]}/instances",
-        json.dumps(body).encode(), {"Content-Type": "application/json",
-                                    "Authorization": f"Bearer {conform.cloud.token()}"})
-    with conform.cloud.opener.open(request, timeout=30) as reply:
-        assert reply.status == 200
+    conform.ask("POST", f"zones/{ZONES[0]}/instances", body)
     return "foreign"
 
 
@@ -102,4 +109,84 @@ def test_rules(conform, delays):
     print(out, err)
     assert status == 0, out + err
     assert conform.left("instances") == [name]
+    assert conform.left("instanceTemplates") == [] and conform.left("firewalls") == []
+
+
+def test_many_take_at_once(conform):
+    last = 0
+    for _ in range(2):
+        children = [conform.start("take", "--holder", f"h{n}", "--count", 600000) for n in range(4)]
+        said = [child.communicate(timeout=120)[0] for child in children]
+        won = [out for out, child in zip(said, children) if child.returncode == 0]
+        assert len(won) == 1, said
+        epoch = int(won[0].split()[1])
+        assert epoch > last
+        last = epoch
+        assert conform.run("uid")[0] == 0
+
+
+def compare(conform, journal):
+    """Each live instance is in the journal, each of the journal is there, none is there twice."""
+    drafts, came, refused = {}, {}, set()
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        kind, launch, *rest = line.split(" ")
+        if kind == "D":
+            drafts[launch] = (int(rest[0]), rest[1])
+        elif kind == "R":
+            came[launch] = rest
+        else:
+            refused.add(launch)
+    assert set(came) | refused == set(drafts), "a launch was not settled"
+    real = collections.defaultdict(set)
+    for row in conform.cloud.truth().get("instances", ()):
+        real[row["labels"]["shoal-token"]].add(row["name"])
+    known = {drafts[launch][1]: set(ids) for launch, ids in came.items()}
+    assert {token: ids for token, ids in known.items() if ids} == dict(real)
+    counts = {token: count for count, token in drafts.values()}
+    assert all(len(ids) <= counts[token] for token, ids in real.items())
+
+
+@pytest.mark.parametrize("rate", [0, 0.1])
+def test_launches(conform, rate):
+    """Replies are lost and `conform` is killed: no instance is lost or extra."""
+    journal = conform.folder / "journal"
+    conform.cloud.set(**settings.SHORT)
+    conform.cloud.mix(rate=rate, seed=3)
+    words = ("--journal", journal, "--count", 20)
+    child = conform.start("launches", *words, "--seed", 1)
+    time.sleep(4)
+    child.kill()
+    child.communicate()
+    status, out, err = conform.run("launches", *words, "--seed", 2)
+    assert status == 0, out + err
+    print(out.strip())
+    conform.cloud.clear()
+    compare(conform, journal)
+    status, out, err = conform.run("remove")
+    assert status == 0, out + err
+    assert conform.left("instanceTemplates") == [] and conform.left("firewalls") == []
+
+
+def test_a_reply_after_the_end_of_the_lease(conform):
+    """Its instances are terminated."""
+    conform.cloud.set(insert=6)
+    status, out, err = conform.run("late", "--count", 6000)
+    assert status == 1, out + err
+    assert "its instances were terminated" in out
+    deadline = time.monotonic() + 20
+    while conform.left("instances") and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert conform.left("instances") == []
+
+
+def test_a_record_that_is_lost_is_made_again(conform):
+    """The uid is that of the instances."""
+    journal = conform.folder / "journal"
+    status, out, err = conform.run("launches", "--journal", journal, "--count", 3)
+    assert status == 0, out + err
+    uid = json.loads(out)["uid"]
+    for name in conform.left("instanceTemplates"):
+        conform.ask("DELETE", f"global/instanceTemplates/{name}")
+    status, out, err = conform.run("remove")
+    assert status == 0 and f"uid {uid}" in out, out + err
     assert conform.left("instanceTemplates") == [] and conform.left("firewalls") == []

@@ -4,8 +4,8 @@
 
 #include "provider/aws/cluster/group_rules.h"
 #include "provider/aws/cluster/lease_chain.h"
-#include "provider/launch_token.h"
 #include "provider/cidr.h"
+#include "provider/launch_token.h"
 
 enum { CLAIMS = 64 };
 

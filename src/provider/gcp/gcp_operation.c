@@ -323,7 +323,7 @@ void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after)
                    gcp_operation_on_instances);
 }
 
-/* A name that is no label is in the metadata, which has no filter: then a label has a hash. */
+/* A name that is not a label is in the metadata, which has no filter: then a label has a hash. */
 void gcp_read_by_name(struct gcp_operation *operation, gcp_step_fn *after)
 {
     const struct gcp_provider *provider = operation->provider;
@@ -362,7 +362,7 @@ void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after)
 
 /* ---- terminated instances ---- */
 
-const struct gcp_ended *gcp_ended_find(const struct gcp_provider *provider, struct str id)
+static const struct gcp_ended *gcp_ended_find(const struct gcp_provider *provider, struct str id)
 {
     const struct gcp_ended *ended = provider->ended;
     while (ended && !str_eq(ended->machine.id, id)) {

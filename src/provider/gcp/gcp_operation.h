@@ -166,7 +166,6 @@ bool gcp_has_lease(const struct gcp_provider *provider);
 
 /* Instances that this process terminated. */
 void gcp_ended_add(struct gcp_provider *provider, const struct machine *machine);
-const struct gcp_ended *gcp_ended_find(const struct gcp_provider *provider, struct str id);
 void gcp_ended_free(struct gcp_provider *provider, int64_t before_ms);
 
 /* Answers; each ends the operation. */
@@ -186,7 +185,6 @@ void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
 size_t gcp_record_versions(const struct gcp_operation *operation, int64_t *versions, size_t most);
 struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
                            struct arena *arena);
-void gcp_list_records(struct gcp_operation *operation, gcp_step_fn *after);
 bool gcp_owns(const struct gcp_provider *provider, const json_t *record);
 
 /* ---- the network (cluster/prepare.c) ---- */

@@ -71,7 +71,7 @@ size_t gcp_record_versions(const struct gcp_operation *operation, int64_t *versi
     return count;
 }
 
-void gcp_list_records(struct gcp_operation *operation, gcp_step_fn *after)
+static void record_chain_list(struct gcp_operation *operation, gcp_step_fn *after)
 {
     struct str filter = arena_printf(&operation->arena, "name eq shoal-%.*s-[0-9]+",
                                      STR_ARG(operation->provider->part));
@@ -204,7 +204,7 @@ static void record_chain_on_written(struct gcp_operation *operation, const struc
     enum outcome outcome = reply->failure.outcome;
     if (reply->is_ok || outcome == OUTCOME_UNKNOWN ||
         (outcome == OUTCOME_MISMATCH && reply->is_in_doubt)) {
-        gcp_list_records(operation, record_chain_on_checked);
+        record_chain_list(operation, record_chain_on_checked);
     } else if (outcome == OUTCOME_MISMATCH) {
         record_chain_again(operation);
     } else {
@@ -284,7 +284,7 @@ static void record_chain_on_read(struct gcp_operation *operation)
 
 static void record_chain_read(struct gcp_operation *operation)
 {
-    gcp_list_records(operation, record_chain_on_read);
+    record_chain_list(operation, record_chain_on_read);
 }
 
 void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after)

@@ -1,7 +1,7 @@
 /*
  * gcp_instance.h: instances and listings in Google's replies, and tags as labels. Pure.
  *
- * Labels have neither capitals nor dots. A tag that is no label is in the metadata, in one item
+ * Labels have neither capitals nor dots. A tag that is not a label is in the metadata, in one item
  * with all of them as JSON; a tag there replaces a label of that name.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#define GCP_TAGS_KEY "shoal-tags"         /* metadata: tags that are no labels */
+#define GCP_TAGS_KEY "shoal-tags"         /* metadata: the other tags */
 #define GCP_TOKEN_LABEL "shoal-token"     /* token of the launch */
 #define GCP_CLUSTER_LABEL "shoal-cluster" /* hash of the cluster's name */
 #define GCP_CALL_LABEL "shoal-call"       /* hash of the draft */

@@ -1,0 +1,56 @@
+/* fuzz_gce_reply.c: any bytes as a reply of Google's Compute API. */
+#include "fuzz.h"
+
+#include "provider/gcp/wire/gcp_failure.h"
+#include "provider/gcp/wire/gcp_instance.h"
+
+static void check_failure(const struct gcp_failure *failure, struct str bytes)
+{
+    if (failure->outcome == OUTCOME_DONE || failure->outcome >= OUTCOME_COUNT) {
+        fuzz_fail("a failure is not a success", bytes);
+    }
+    for (const char *at = failure->message; *at; at++) {
+        if ((unsigned char)*at < ' ') {
+            fuzz_fail("a message has no control characters", bytes);
+        }
+    }
+}
+
+static void check_listing(const json_t *body, const char *kind, struct str bytes)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    json_t *items = json_array();
+    struct machine machine;
+    struct str next;
+    struct err err = {0};
+    if (gcp_page_read(body, kind, items, &next, &err)) {
+        for (size_t i = 0; i < json_array_size(items); i++) {
+            json_t *item = json_array_get(items, i);
+            if (gcp_instance_read(item, &arena, &machine, &err) &&
+                (!gcp_is_name(machine.id) || !gcp_is_name(machine.zone) ||
+                 machine.state >= MACHINE_STATE_COUNT)) {
+                fuzz_fail("an instance has a name, a zone and a state", bytes);
+            }
+        }
+    } else if (err.kind == ERR_NONE) {
+        fuzz_fail("a refusal says why", bytes);
+    }
+    json_decref(items);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str bytes = {size > 0 ? (const char *)data : "", size};
+    struct gcp_failure failure;
+    struct gcp_operation_state state;
+    gcp_failure_read(403, bytes, &failure);
+    check_failure(&failure, bytes);
+    json_t *body = json_loadb(bytes.ptr, bytes.len, 0, NULL);
+    if (gcp_operation_state_read(body, &state) && state.has_failed) {
+        check_failure(&state.failure, bytes);
+    }
+    check_listing(body, NULL, bytes);
+    check_listing(body, "instances", bytes);
+    json_decref(body);
+    return 0;
+}
