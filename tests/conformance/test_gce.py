@@ -146,9 +146,11 @@ def compare(conform, journal):
     assert all(len(ids) <= counts[token] for token, ids in real.items())
 
 
-@pytest.mark.parametrize("rate", [0, 0.1])
-def test_launches(conform, rate):
-    """Replies are lost and `conform` is killed: no instance is lost or extra."""
+@pytest.mark.parametrize("rate, later", [(0, 0), (0.1, 0), (0, 1300)])
+def test_launches(conform, rate, later):
+    """Replies are lost and `conform` is killed: no instance is lost or extra. A launch of more than
+    20 minutes ago is looked up and not sent again.
+    """
     journal = conform.folder / "journal"
     conform.cloud.set(**settings.SHORT)
     conform.cloud.mix(rate=rate, seed=3)
@@ -157,6 +159,7 @@ def test_launches(conform, rate):
     time.sleep(4)
     child.kill()
     child.communicate()
+    conform.cloud.set(clock=later)
     status, out, err = conform.run("launches", *words, "--seed", 2)
     assert status == 0, out + err
     print(out.strip())

@@ -109,7 +109,7 @@ struct gcp_operation {
     /* What it is about; each operation uses some of these. */
     struct take_request request;
     struct str uid; /* for a new record */
-    bool has_listed, keeps_uid, is_by_name, is_look, is_sent, is_failed;
+    bool has_listed, keeps_uid, is_by_name, is_look, is_admit, is_sent, is_failed;
     int64_t lease_ms;
     const struct str *ids;
     size_t id_count, unknown_count;

@@ -148,7 +148,6 @@ static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule
     return body;
 }
 
-static void prepare_next(struct gcp_operation *operation);
 static void prepare_look(struct gcp_operation *operation);
 
 static void prepare_on_made(struct gcp_operation *operation, const struct gcp_reply *reply)
@@ -248,13 +247,17 @@ static void prepare_next(struct gcp_operation *operation)
     gcp_edit_record(operation, prepare_edit_key, prepare_on_key);
 }
 
+static void admit_on_rules(struct gcp_operation *operation);
+
 static void prepare_on_rules(struct gcp_operation *operation)
 {
     if (!gcp_is_fine(operation)) {
         gcp_answer_things(operation);
-        return;
+    } else if (operation->is_admit) {
+        admit_on_rules(operation);
+    } else {
+        prepare_next(operation);
     }
-    prepare_next(operation);
 }
 
 static void prepare_look(struct gcp_operation *operation)
@@ -388,8 +391,6 @@ void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *d
     }
 }
 
-static void admit_on_rules(struct gcp_operation *operation);
-
 static void admit_on_patched(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
     if (!reply->is_ok) {
@@ -404,37 +405,12 @@ static void admit_on_patched(struct gcp_operation *operation, const struct gcp_r
 /* Only the cluster's own rule, and only if it is there. */
 static void admit_on_rules(struct gcp_operation *operation)
 {
-    const json_t *rule = gcp_is_fine(operation)
-                             ? prepare_find(operation, RULE_SSH, &operation->arena)
-                             : NULL;
+    const json_t *rule = prepare_find(operation, RULE_SSH, &operation->arena);
     if (!rule || !prepare_is_ours(operation, rule) || !prepare_admits(operation, rule)) {
         gcp_answer_things(operation);
         return;
     }
     operation->on_reply = admit_on_patched;
-}
-
-static void admit_on_caller(void *context, const struct http_reply *reply)
-{
-    struct gcp_operation *operation = context;
-    struct str cidr;
-    operation->http = NULL;
-    if (reply->outcome != HTTP_REPLIED || reply->status != 200 ||
-        str_find_char(reply->body, '/') != SIZE_MAX ||
-        !cidr_read(reply->body, &operation->arena, &cidr)) {
-        gcp_failed(operation, OUTCOME_INVALID, ERR_UNAVAILABLE,
-                   "cannot get this machine's public address from %s",
-                   prepare_caller_url(operation));
-        gcp_answer_things(operation);
-        return;
-    }
-    prepare_add_range(operation, cidr);
-    struct str name = rule_name(operation->provider, RULE_SSH, &operation->arena);
-    struct str filter = arena_printf(&operation->arena, "name eq %.*s", STR_ARG(name));
-    gcp_read_items(operation, "firewalls.list",
-                   arena_printf(&operation->arena, "global/firewalls?filter=%.*s",
-                                STR_ARG(gcp_encoded(operation, filter))),
-                   NULL, admit_on_rules);
 }
 
 static void admit_on_uid(struct gcp_operation *operation)
@@ -449,12 +425,8 @@ static void admit_on_uid(struct gcp_operation *operation)
         gcp_answer_things(operation);
         return;
     }
-    operation->http = http_start(provider->setup.http,
-                                 &(struct http_request){.url = prepare_caller_url(operation),
-                                                        .total_ms = CALLER_MS,
-                                                        .body_max = CALLER_BYTES_MAX,
-                                                        .done = admit_on_caller,
-                                                        .context = operation});
+    operation->is_admit = true;
+    prepare_ask_caller(operation);
 }
 
 void gcp_admit(struct provider *base, provider_resources_fn *done, void *context)

@@ -1,0 +1,235 @@
+/* test_gcp_record.c: the lease in a chain of instance templates, and writers with stale listings. */
+#include "provider/gcp/gcp_provider.h"
+
+#include "io/file.h"
+#include "scratch.h"
+#include "script_server.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN "shoal-demo-2a97516c-"
+#define OPERATION "{\"name\":\"operation-1\",\"status\":\"DONE\"}"
+#define EXPIRED "\\\"epoch\\\":7,\\\"holder\\\":\\\"old\\\",\\\"until\\\":1"
+#define HELD "\\\"epoch\\\":9,\\\"holder\\\":\\\"other\\\",\\\"until\\\":9999999999"
+#define VERSION(number, lease)                                                          \
+    "{\"name\":\"" CHAIN number "\",\"properties\":{\"metadata\":{\"items\":[{\"key\":" \
+    "\"shoal-record\",\"value\":\"{\\\"cluster\\\":\\\"demo\\\",\\\"uid\\\":\\\"u\\\"," \
+    "\\\"lease\\\":{" lease "}}\"}]}}}"
+
+enum { TEXT_MAX = 8192, LISTS_MAX = 4 };
+
+struct stage {
+    const char *lists[LISTS_MAX]; /* items; "%" is what was written */
+    int lists_asked, refused;     /* inserts that find the name taken */
+    char written[TEXT_MAX], text[3 * TEXT_MAX], deleted[256];
+    int inserts;
+    struct loop *loop;
+    struct http *http;
+    struct child_pool *children;
+    struct log log;
+    struct script_server *server;
+    char folder[64], path[128], endpoint[256], login[256];
+    const char *environ[3];
+    struct provider_cluster cluster;
+    struct arena arena;
+    struct provider *provider;
+    int answered;
+    enum outcome outcome;
+    char holder[64];
+    uint64_t epoch;
+};
+
+static struct script_answer list(struct stage *stage)
+{
+    int at = stage->lists_asked < LISTS_MAX - 1 ? stage->lists_asked : LISTS_MAX - 1;
+    while (!stage->lists[at]) {
+        at--;
+    }
+    stage->lists_asked++;
+    const char *mark = strchr(stage->lists[at], '%');
+    if (mark) {
+        snprintf(stage->text, sizeof(stage->text), "{\"items\":[%.*s%s%s]}",
+                 (int)(mark - stage->lists[at]), stage->lists[at], stage->written, mark + 1);
+    } else {
+        snprintf(stage->text, sizeof(stage->text), "{\"items\":[%s]}", stage->lists[at]);
+    }
+    return (struct script_answer){.body = stage->text};
+}
+
+static struct script_answer serve(void *context, const struct script_request *request)
+{
+    struct stage *stage = context;
+    if (strcmp(request->method, "GET") == 0) {
+        return list(stage);
+    }
+    if (strcmp(request->method, "DELETE") == 0) {
+        snprintf(stage->deleted, sizeof(stage->deleted), "%s", strstr(request->target, CHAIN));
+        return (struct script_answer){.body = OPERATION};
+    }
+    if (stage->inserts++ < stage->refused) {
+        return (struct script_answer){.status = 409, .body = "{}"};
+    }
+    snprintf(stage->written, sizeof(stage->written), "%s", request->body);
+    return (struct script_answer){.body = OPERATION};
+}
+
+static void stage_log(void *context, struct str line)
+{
+    (void)context;
+    (void)line;
+}
+
+static void stage_open(struct stage *stage)
+{
+    static const struct http_limits limits = {0};
+    struct err err = {0};
+    memset(stage, 0, sizeof(*stage));
+    stage->server = script_server_start(serve, stage);
+    assert_true(loop_open(&clock_of_machine, &stage->loop, &err));
+    assert_true(http_open(stage->loop, &limits, &stage->http, &err));
+    stage->children = child_pool_new(stage->loop, 1);
+    stage->log = (struct log){&clock_of_machine, NULL, LOG_LEVEL_INFO, stage_log, stage};
+    snprintf(stage->folder, sizeof(stage->folder), "/tmp/shoal-gcp-XXXXXX");
+    assert_non_null(mkdtemp(stage->folder));
+    snprintf(stage->path, sizeof(stage->path), "%s/key.json", stage->folder);
+    assert_true(file_write(stage->path,
+                           STR("{\"type\":\"authorized_user\",\"client_id\":\"i\","
+                               "\"client_secret\":\"s\",\"refresh_token\":\"r\","
+                               "\"token\":\"the-token\",\"expiry\":\"2099-01-01T00:00:00Z\"}"),
+                           0600, &err));
+    snprintf(stage->login, sizeof(stage->login), "GOOGLE_APPLICATION_CREDENTIALS=%s", stage->path);
+    snprintf(stage->endpoint, sizeof(stage->endpoint),
+             "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE=http://127.0.0.1:%d/c/",
+             script_server_port(stage->server));
+    stage->environ[0] = stage->login;
+    stage->environ[1] = stage->endpoint;
+    arena_init(&stage->arena);
+    struct param *settings = param_new_map(&stage->arena);
+    param_add_text(settings, "project_id", STR("p"), &stage->arena);
+    param_add_text(settings, "availability_zone", STR("us-a"), &stage->arena);
+    stage->cluster = (struct provider_cluster){.name = STR("demo"), .provider = settings};
+    struct gcp_setup setup = {.loop = stage->loop,
+                              .http = stage->http,
+                              .children = stage->children,
+                              .log = &stage->log,
+                              .environ = stage->environ,
+                              .product_path = "/nonexistent"};
+    assert_true(gcp_provider_open(&setup, 1, &stage->cluster, &stage->provider, &err));
+}
+
+static void stage_close(struct stage *stage)
+{
+    stage->provider->ops->close(stage->provider);
+    child_pool_free(stage->children);
+    http_close(stage->http);
+    loop_close(stage->loop);
+    script_server_stop(stage->server);
+    arena_clear(&stage->arena);
+    assert_int_equal(scratch_remove(stage->folder), 0);
+}
+
+static void on_lease(void *context, const struct provider_answer *answer,
+                     const struct cluster_lease *lease)
+{
+    struct stage *stage = context;
+    stage->answered++;
+    stage->outcome = answer->outcome;
+    stage->epoch = lease ? lease->epoch : 0;
+    snprintf(stage->holder, sizeof(stage->holder), "%.*s",
+             STR_ARG(lease ? lease->holder : STR("")));
+    loop_stop(stage->loop);
+}
+
+static void stage_take(struct stage *stage)
+{
+    struct take_request request = {.holder = STR("me"), .lease_ms = 60000, .may_create = true};
+    stage->provider->ops->take(stage->provider, &request, on_lease, stage);
+    while (stage->answered == 0) {
+        loop_run(stage->loop);
+    }
+}
+
+static void the_newest_version_counts(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("10", EXPIRED) "," VERSION("9", HELD);
+    stage.lists[1] = VERSION("10", EXPIRED) ",%";
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_DONE);
+    assert_int_equal(stage.epoch, 8);
+    assert_non_null(strstr(stage.written, CHAIN "11\""));
+    assert_string_equal(stage.deleted, "");
+    stage_close(&stage);
+}
+
+static void a_held_lease_is_not_written(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("5", HELD);
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    assert_int_equal(stage.inserts, 0);
+    stage_close(&stage);
+}
+
+static void who_comes_second_reads_again(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.refused = 1;
+    stage.lists[0] = VERSION("5", EXPIRED);
+    stage.lists[1] = VERSION("5", EXPIRED) "," VERSION("6", HELD);
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    stage_close(&stage);
+}
+
+/* Versions 6 to 9 were made, and 5 to 8 deleted, after the listing was made. */
+static void a_write_after_a_stale_listing_does_not_count(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("5", EXPIRED);
+    stage.lists[1] = "%," VERSION("9", HELD);
+    stage.lists[2] = VERSION("9", HELD);
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    assert_true(strncmp(stage.deleted, CHAIN "6", strlen(CHAIN "6")) == 0);
+    stage_close(&stage);
+}
+
+static void a_foreign_template_is_not_a_record(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = "{\"name\":\"" CHAIN "5\",\"properties\":{}}";
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_INVALID);
+    assert_int_equal(stage.inserts, 0);
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_newest_version_counts),
+        cmocka_unit_test(a_held_lease_is_not_written),
+        cmocka_unit_test(who_comes_second_reads_again),
+        cmocka_unit_test(a_write_after_a_stale_listing_does_not_count),
+        cmocka_unit_test(a_foreign_template_is_not_a_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
