@@ -133,7 +133,8 @@ static void an_instance(void **state)
         "\"networkInterfaces\":[{\"networkIP\":\"10.0.0.2\",\"accessConfigs\":[{\"natIP\":"
         "\"192.0.2.1\"}]}],\"scheduling\":{\"provisioningModel\":\"SPOT\"},"
         "\"labels\":{\"shoal-token\":\"t\",\"a\":\"label\",\"b\":\"label\"},"
-        "\"metadata\":{\"items\":[{\"key\":\"shoal-tags\",\"value\":\"{\\\"b\\\":\\\"B.1\\\"}\"}]}}");
+        "\"metadata\":{\"items\":[{\"key\":\"shoal-tags\","
+        "\"value\":\"{\\\"b\\\":\\\"B.1\\\"}\"}]}}");
     (void)state;
     assert_true(gcp_instance_read(item, &arena, &machine, &err));
     assert_str(machine.id, "one");

@@ -188,6 +188,8 @@ static void launch_send(struct gcp_operation *operation)
 
 /* ---- an old draft ---- */
 
+static void launch_look(struct gcp_operation *operation);
+
 static void launch_on_looked(struct gcp_operation *operation)
 {
     struct gcp_operation_state state;
@@ -198,6 +200,10 @@ static void launch_on_looked(struct gcp_operation *operation)
         return;
     }
     if (found && gcp_operation_state_read(found, &state)) {
+        if (!state.is_done && loop_now_ms(operation->provider->loop) < operation->until_ms) {
+            gcp_later(operation, LOOK_MS, launch_look);
+            return;
+        }
         if (!state.is_done) {
             gcp_failed(operation, OUTCOME_UNKNOWN, ERR_UNAVAILABLE, "the launch has not ended yet");
             gcp_answer_machines(operation);
@@ -242,6 +248,7 @@ static void launch_begin(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
     const struct gcp_drafted *drafted = provider->drafted;
+    operation->until_ms = loop_now_ms(provider->loop) + SETTLE_MS;
     while (drafted && !str_is(launch_token_of(operation), drafted->token)) {
         drafted = drafted->next;
     }
