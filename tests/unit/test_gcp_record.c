@@ -1,4 +1,4 @@
-/* test_gcp_record.c: the lease in a chain of instance templates, and writers with stale listings. */
+/* test_gcp_record.c: the lease in a chain of instance templates; writers with stale listings. */
 #include "provider/gcp/gcp_provider.h"
 
 #include "io/file.h"

@@ -12,6 +12,7 @@
 enum {
     WHY_BYTES_MAX = 4096,
     ENDED_KEPT_MS = 3600 * 1000,
+    ENDING_MS = 120 * 1000, /* until an accepted delete is visible */
     PAGE_MAX = 500,
     THINGS_MAX = 32,
     FILTER_BYTES_MAX = 16 * 1024,
@@ -254,11 +255,13 @@ void gcp_read_items(struct gcp_operation *operation, const char *name, struct st
     gcp_operation_ask_page(operation, STR(""));
 }
 
-/* Terminated by this process: stopping, because it is being deleted; or deleted. */
+/* Terminated by this process: stopping, because it is being deleted; or deleted. One that runs
+ * after a while was not deleted: its operation failed, and it must be terminated again. */
 static void gcp_operation_add_ended(struct gcp_operation *operation, struct str token)
 {
     struct gcp_provider *provider = operation->provider;
-    gcp_ended_free(provider, loop_now_ms(provider->loop) - ENDED_KEPT_MS);
+    int64_t now = loop_now_ms(provider->loop);
+    gcp_ended_free(provider, now - ENDED_KEPT_MS);
     size_t listed = operation->listed_count;
     for (struct gcp_ended *ended = provider->ended; ended; ended = ended->next) {
         size_t at = 0;
@@ -266,7 +269,10 @@ static void gcp_operation_add_ended(struct gcp_operation *operation, struct str 
             at++;
         }
         if (at < listed) {
-            operation->listed[at].state = MACHINE_ENDING;
+            bool is_young = now < ended->at_ms + ENDING_MS;
+            bool is_stopping = operation->listed[at].state == MACHINE_STOPPING;
+            operation->listed[at].state = is_young || is_stopping ? MACHINE_ENDING
+                                                                  : operation->listed[at].state;
         } else if (token.len == 0 || str_eq(ended->machine.token, token)) {
             operation->listed[operation->listed_count] = ended->machine;
             operation->listed[operation->listed_count++].state = MACHINE_GONE;

@@ -2,7 +2,7 @@
 #include "provider/gcp/gcp_operation.h"
 #include "provider/host_record.h"
 
-enum { VERSIONS_MAX = 500 };
+enum { VERSIONS_MAX = 500, ENDING_MS = 180 * 1000, AGAIN_MS = 1000 };
 
 static void remove_next_version(struct gcp_operation *operation);
 static void remove_next_rule(struct gcp_operation *operation);
@@ -128,14 +128,26 @@ static void remove_on_rules(struct gcp_operation *operation)
 
 /* ---- instances ---- */
 
+static void remove_begin(struct gcp_operation *operation);
+
+/* A delete can still fail: only an instance that is not listed any more is gone. */
 static void remove_on_instances(struct gcp_operation *operation)
 {
     struct gcp_provider *provider = operation->provider;
+    bool is_late = loop_now_ms(provider->loop) >= operation->until_ms;
+    bool is_ending = false;
     for (size_t i = 0; i < operation->listed_count && gcp_is_fine(operation); i++) {
         const struct machine *machine = &operation->listed[i];
-        if (gcp_is_ours(provider, machine) && gcp_is_live(machine)) {
-            gcp_add_thing(operation, "instance", machine->id, "still in use", false);
+        bool is_left = gcp_is_ours(provider, machine) && machine->state != MACHINE_GONE;
+        is_ending = is_ending || (is_left && machine->state == MACHINE_ENDING);
+        if (is_left && (gcp_is_live(machine) || is_late)) {
+            gcp_add_thing(operation, "instance", machine->id,
+                          gcp_is_live(machine) ? "still in use" : "not deleted yet", false);
         }
+    }
+    if (is_ending && operation->thing_count == 0 && gcp_is_fine(operation)) {
+        gcp_later(operation, AGAIN_MS, remove_begin);
+        return;
     }
     if (!gcp_is_fine(operation) || operation->thing_count > 0 || provider->uid.len == 0) {
         gcp_answer_things(operation);
@@ -149,9 +161,15 @@ static void remove_on_instances(struct gcp_operation *operation)
                    NULL, remove_on_rules);
 }
 
+static void remove_begin(struct gcp_operation *operation)
+{
+    gcp_read_own(operation, remove_on_instances);
+}
+
 void gcp_remove(struct provider *base, provider_resources_fn *done, void *context)
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     operation->resources = done;
-    gcp_read_own(operation, remove_on_instances);
+    operation->until_ms = loop_now_ms(operation->provider->loop) + ENDING_MS;
+    remove_begin(operation);
 }

@@ -75,6 +75,29 @@ static void launch_undo(struct gcp_operation *operation)
     }
 }
 
+/* The operation has ended and nothing is listed, so it had no effect. Google would answer the same
+ * requestId with the same error: another attempt needs another launch. */
+static enum outcome launch_refusal(const struct gcp_failure *failure)
+{
+    switch (failure->outcome) {
+    case OUTCOME_UNKNOWN:
+    case OUTCOME_THROTTLED:
+        return OUTCOME_CAPACITY;
+    case OUTCOME_NOT_FOUND:
+        return OUTCOME_INVALID;
+    case OUTCOME_DONE:
+    case OUTCOME_CAPACITY:
+    case OUTCOME_QUOTA:
+    case OUTCOME_DENIED:
+    case OUTCOME_INVALID:
+    case OUTCOME_MISMATCH:
+    case OUTCOME_NO_LEASE:
+    case OUTCOME_COUNT:
+        break;
+    }
+    return failure->outcome;
+}
+
 static void launch_answer(struct gcp_operation *operation)
 {
     size_t live = 0;
@@ -87,10 +110,9 @@ static void launch_answer(struct gcp_operation *operation)
         }
     }
     if (gcp_is_fine(operation) && operation->made_count == 0 && operation->is_failed) {
-        bool is_other = operation->failure.outcome == OUTCOME_NOT_FOUND;
-        gcp_failed(operation, is_other ? OUTCOME_INVALID : operation->failure.outcome,
-                   gcp_failure_kind(&operation->failure), "Google's instances.bulkInsert: %s",
-                   operation->failure.message);
+        operation->failure.outcome = launch_refusal(&operation->failure);
+        gcp_failed(operation, operation->failure.outcome, gcp_failure_kind(&operation->failure),
+                   "Google's instances.bulkInsert: %s", operation->failure.message);
     } else if (gcp_is_fine(operation) && operation->is_failed) {
         err_write(&operation->answer.err, ERR_CAPACITY, "%s", operation->failure.message);
     }
