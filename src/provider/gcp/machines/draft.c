@@ -125,14 +125,19 @@ static void draft_set_market(const struct launch_request *request, json_t *prope
     for (size_t i = 0; i < json_array_size(accelerators); i++) {
         draft_shorten(json_array_get(accelerators, i), "acceleratorType");
     }
+    json_object_del(scheduling, "preemptible"); /* the market of the request decides */
     if (request->market == MARKET_SPOT) {
         json_object_update_new(
             scheduling, json_pack("{s:s, s:s, s:s, s:b}", "provisioningModel", "SPOT",
                                   "instanceTerminationAction", request->rests ? "STOP" : "DELETE",
                                   "onHostMaintenance", "TERMINATE", "automaticRestart", 0));
-        json_object_del(scheduling, "preemptible");
-    } else if (json_array_size(accelerators) > 0 &&
-               !json_object_get(scheduling, "onHostMaintenance")) {
+        return;
+    }
+    if (str_is(host_record_text(scheduling, "provisioningModel"), "SPOT")) {
+        json_object_del(scheduling, "provisioningModel");
+        json_object_del(scheduling, "instanceTerminationAction");
+    }
+    if (json_array_size(accelerators) > 0 && !json_object_get(scheduling, "onHostMaintenance")) {
         json_put_text(scheduling, "onHostMaintenance", STR("TERMINATE"));
     }
 }
