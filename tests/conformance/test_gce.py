@@ -161,9 +161,12 @@ def test_launches(conform, rate, later):
     child.kill()
     child.communicate()
     conform.cloud.set(clock=later)
+    conform.cloud.counts(clear=True)
     status, out, err = conform.run("launches", *words, "--seed", 2)
     assert status == 0 and json.loads(out)["found_open"] >= 1, out + err
     print(out.strip())
+    sent = conform.cloud.counts().get("instances.bulkInsert", 0)
+    assert not later or sent <= json.loads(out)["calls"] - json.loads(out)["found_open"]
     conform.cloud.clear()
     compare(conform, journal)
     status, out, err = conform.run("remove")
