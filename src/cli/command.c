@@ -1,11 +1,16 @@
 /* command.c: finds the head and runs a command on it. */
 #include "cli/command.h"
 
+#include "app/launch/head_connection.h"
 #include "app/setup/setup_plan.h"
 #include "cli/cloud.h"
 #include "cli/ctl_query.h"
 #include "cli/launch.h"
 #include "cli/output.h"
+#include "io/file.h"
+#include "remote/ssh_error.h"
+
+#include <unistd.h>
 
 bool command_check(const struct command_fields *given, struct err *err)
 {
@@ -161,14 +166,15 @@ static int command_stop(struct target *target, int status)
     return status ? status : problem;
 }
 
-int command_run(struct target *target, const struct command_fields *given,
-                const struct ssh_target *place, struct remote_line *line)
+/* The argv of ssh; ssh's own messages go to `log`, unless it is NULL. */
+static bool command_argv(const struct target *target, const struct command_fields *given,
+                         const struct ssh_target *place, const char *log, struct remote_line *line,
+                         const char *const **ret_argv, struct err *err)
 {
-    struct err err;
     struct ssh_forward forwards[OPTION_NUMBERS_MAX];
-    const char *const *argv;
     struct ssh_target way = target_way(place, given->ports.count > 0);
-    struct ssh_session session = {.is_interactive = target_has_terminal(), .forwards = forwards};
+    struct ssh_session session = {
+        .is_interactive = target_has_terminal(), .forwards = forwards, .log = log};
     for (size_t i = 0; i < given->ports.count; i++) {
         uint16_t port = (uint16_t)given->ports.items[i];
         forwards[session.forward_count++] = (struct ssh_forward){port, port};
@@ -185,12 +191,20 @@ int command_run(struct target *target, const struct command_fields *given,
     }
     session.command = remote_line_make(line, target->cli.arena);
     if (session.command.len > REMOTE_LINE_BYTES_MAX) {
-        err_set(&err, ERR_USAGE, "the command is too long");
+        return err_set(err, ERR_USAGE, "the command is too long");
+    }
+    return ssh_argv(&way, &session, target->cli.arena, ret_argv, err);
+}
+
+int command_run(struct target *target, const struct command_fields *given,
+                const struct ssh_target *place, struct remote_line *line)
+{
+    struct err err;
+    const char *const *argv;
+    if (!command_argv(target, given, place, NULL, line, &argv, &err)) {
         return target_fail(target, &err);
     }
-    if (!ssh_argv(&way, &session, target->cli.arena, &argv, &err)) {
-        return target_fail(target, &err);
-    }
+    bool is_kept = line->keeper != REMOTE_DIRECT;
     int status = target_run(target, argv, STR(""));
     if (status == 0 && is_kept) {
         say_attach(target, given);
@@ -199,4 +213,84 @@ int command_run(struct target *target, const struct command_fields *given,
         say_end(target);
     }
     return given->stop && !is_kept ? command_stop(target, status) : status;
+}
+
+/* ---- scripts ---- */
+
+bool command_is_alone(const struct command_fields *given)
+{
+    return !target_has_terminal() && !given->start && !given->screen && !given->tmux;
+}
+
+/* Prints what ssh logged; `ret_has_connected` as in ssh_error.h. */
+static void command_read_log(const struct target *target, const char *path, bool has_failed,
+                             bool *ret_has_connected)
+{
+    enum { LOG_BYTES_MAX = 64 * 1024 };
+    AUTO_BUF struct buf text;
+    struct err ignored;
+    buf_init(&text, LOG_BYTES_MAX);
+    (void)!file_read(path, &text, &ignored); /* then nothing proves that it did not start */
+    (void)unlink(path);
+    *ret_has_connected = !has_failed || ssh_has_connected(buf_str(&text));
+    struct str rest = buf_str(&text);
+    while (*ret_has_connected && rest.len > 0) {
+        struct str line = str_trim(str_cut(&rest, '\n'));
+        if (!ssh_is_chatter(line)) {
+            fprintf(target->cli.err, "%.*s\n", STR_ARG(line));
+        }
+    }
+}
+
+/* Runs it on the stored head. False: it has not started there; ask the cloud. */
+static bool command_try(struct target *target, const struct command_fields *given,
+                        struct remote_line *line, int *ret_status)
+{
+    enum { SSH_FAILED = 255 };
+    struct launcher_head head;
+    struct ssh_target place;
+    struct err err;
+    const char *const *argv;
+    bool has_connected;
+    struct arena *arena = target->cli.arena;
+    if (target->given->no_config_cache ||
+        !head_connection_recall(&target->setup, arena, &head, &place)) {
+        return false;
+    }
+    const char *log = head_connection_log(&target->setup, arena);
+    if (!log) {
+        return false;
+    }
+    if (!command_argv(target, given, &place, log, line, &argv, &err)) {
+        (void)unlink(log);
+        *ret_status = target_fail(target, &err);
+        return true;
+    }
+    *ret_status = target_run(target, argv, STR(""));
+    command_read_log(target, log, *ret_status == SSH_FAILED, &has_connected);
+    if (has_connected && given->stop) {
+        *ret_status = command_stop(target, *ret_status);
+    }
+    return has_connected;
+}
+
+int command_run_alone(struct target *target, const struct command_fields *given,
+                      struct remote_line *line)
+{
+    struct launcher_head head;
+    struct ssh_target place;
+    struct err err;
+    int status = 0;
+    if (command_try(target, given, line, &status)) {
+        return status;
+    }
+    status = target->session.loop ? 0 : target_connect(target);
+    if (status != 0) {
+        return status;
+    }
+    if (!target_find(target, &head, &place, &err)) {
+        return target_fail(target, &err);
+    }
+    head_connection_store(&target->setup, &head, target->cli.arena);
+    return command_run(target, given, &place, line);
 }

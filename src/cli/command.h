@@ -65,3 +65,13 @@ bool command_find_node(struct target *target, const struct launcher_head *head,
  * --stop is set. Returns the exit status of the command, or 255 for an ssh failure. */
 int command_run(struct target *target, const struct command_fields *given,
                 const struct ssh_target *place, struct remote_line *line) MUST_USE;
+
+/*
+ * A script runs one command on the head: without a terminal, --start, --screen and --tmux. It gets
+ * one ssh connection, which ends with the command. The head is the stored one
+ * (app/launch/head_connection.h); if ssh does not log in there, the cloud is asked, and the command
+ * runs on the head that it names. A command that may have started is never run again.
+ */
+bool command_is_alone(const struct command_fields *given);
+int command_run_alone(struct target *target, const struct command_fields *given,
+                      struct remote_line *line) MUST_USE;

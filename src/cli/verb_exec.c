@@ -55,12 +55,26 @@ static bool check_node(const struct exec_fields *given, struct err *err)
     return true;
 }
 
+/* Finds the node and runs the command there. */
+static int exec_on_node(struct target *target, const struct exec_fields *given,
+                        struct remote_line *line)
+{
+    struct launcher_head head;
+    struct ssh_target place;
+    struct err err;
+    int status = command_find(target, &given->command, &head, &place);
+    if (status != 0) {
+        return status;
+    }
+    return command_find_node(target, &head, &place, str_from(given->node), &line->hop, &err)
+               ? command_run(target, &given->command, &place, line)
+               : target_fail(target, &err);
+}
+
 static int verb_exec_run(const struct cli *cli, const void *fields)
 {
     const struct exec_fields *given = fields;
     struct target target;
-    struct launcher_head head;
-    struct ssh_target place;
     struct err err;
     if (given->line[0] == '\0') {
         err_set(&err, ERR_USAGE, "the command is empty");
@@ -74,16 +88,13 @@ static int verb_exec_run(const struct cli *cli, const void *fields)
     struct remote_line line = {.command = str_from(given->line)};
     if (status == 0) {
         line.docker = remote_line_docker(target.config, given->run_env, line.command);
-        status = command_check_end(&target, &given->command, line.docker, &err)
-                     ? command_find(&target, &given->command, &head, &place)
-                     : target_fail(&target, &err);
-    }
-    if (status == 0 &&
-        !command_find_node(&target, &head, &place, str_from(given->node), &line.hop, &err)) {
-        status = target_fail(&target, &err);
-    }
-    if (status == 0) {
-        status = command_run(&target, &given->command, &place, &line);
+        if (!command_check_end(&target, &given->command, line.docker, &err)) {
+            status = target_fail(&target, &err);
+        } else if (!given->node && command_is_alone(&given->command)) {
+            status = command_run_alone(&target, &given->command, &line);
+        } else {
+            status = exec_on_node(&target, given, &line);
+        }
     }
     target_close(&target);
     return status;

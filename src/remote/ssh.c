@@ -206,6 +206,12 @@ bool ssh_argv(const struct ssh_target *place, const struct ssh_session *session,
         ssh_add(&words, "-O");
         ssh_add(&words, "stop");
     }
+    if (session->log) {
+        ssh_add(&words, "-E");
+        ssh_add(&words, session->log);
+        ssh_add_option(&words, "LogLevel", STR("VERBOSE"));
+        ssh_add_option(&words, "ControlPath", STR("none"));
+    }
     ssh_add_option(&words, "BatchMode", session->is_interactive ? STR("no") : STR("yes"));
     add_trust(&words, place);
     if (place->identity && !session->is_interactive) {

@@ -46,6 +46,9 @@ struct ssh_session {
     bool is_end; /* the shared connection takes no new sessions and closes after the last one */
     const struct ssh_forward *forwards;
     size_t forward_count;
+    /* The file to which ssh appends its own messages, for ssh_has_connected(). The connection is
+     * then never shared, not even if the user's configuration says so. NULL: standard error. */
+    const char *log;
     struct str command; /* one line for the remote login shell; empty: an interactive shell */
 };
 

@@ -34,15 +34,42 @@ enum ssh_error ssh_error_of(struct str line)
     return SSH_OTHER;
 }
 
+static bool ssh_starts_with(struct str line, const char *const *beginnings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_starts(line, beginnings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of level VERBOSE: after the login, and at the end of a session. */
+static bool ssh_is_of_session(struct str line)
+{
+    static const char *const beginnings[] = {"Authenticated to ",
+                                             "Transferred: ", "Bytes per second: "};
+    return ssh_starts_with(line, beginnings, ARRAY_LEN(beginnings));
+}
+
 bool ssh_is_chatter(struct str line)
 {
     static const char *const beginnings[] = {
         "@@@@", "** ", "Warning: ", "debug1: ", "Killed by signal", "Shared connection to",
     };
-    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
-        if (str_starts(line, beginnings[i])) {
+    return ssh_starts_with(line, beginnings, ARRAY_LEN(beginnings)) || ssh_is_of_session(line) ||
+           str_trim(line).len == 0;
+}
+
+bool ssh_has_connected(struct str log)
+{
+    bool is_explained = false;
+    while (log.len > 0) {
+        struct str line = str_trim(str_cut(&log, '\n'));
+        if (ssh_is_of_session(line)) {
             return true;
         }
+        is_explained = is_explained || !ssh_is_chatter(line);
     }
-    return str_trim(line).len == 0;
+    return !is_explained;
 }

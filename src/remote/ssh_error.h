@@ -14,5 +14,11 @@ enum ssh_error {
 
 enum ssh_error ssh_error_of(struct str line);
 
+/*
+ * From what an ssh with its own connection logged at level VERBOSE: false if it ended before the
+ * login, so that the command has not started. True if nothing proves that.
+ */
+bool ssh_has_connected(struct str log);
+
 /* True for lines that do not explain a failure. */
 bool ssh_is_chatter(struct str line);

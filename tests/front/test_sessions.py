@@ -4,8 +4,10 @@ import fcntl
 import os
 import re
 import select
+import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 
@@ -56,13 +58,12 @@ def hostname(laptop, file, **more):
 def test_commands_share_a_connection(up):
     """No API request, neither with an open connection nor with a known address."""
     front, laptop, file = up
-    head = hostname(laptop, file)
+    assert "worker" in laptop("status", file).out
     assert masters(laptop) and stored(laptop).stat().st_mode & 0o777 == 0o600
     since = time.time()
-    assert hostname(laptop, file) == head
     assert "worker" in laptop("status", file).out
     disconnect(laptop)
-    assert hostname(laptop, file) == head
+    assert "worker" in laptop("status", file).out
     assert masters(laptop) and asked(front, since) == []
     # A terminal uses the open connection, a script has one of its own.
     for terminal, more in ((True, 0), (False, 1)):
@@ -74,9 +75,72 @@ def test_commands_share_a_connection(up):
         else:
             assert laptop("exec", file, "echo seen").out == "seen\n"
         assert logins(front) == before + more, terminal
-    # The exit status is the command's.
-    assert laptop.run("exec", file, "exit 255").status == 255
-    assert laptop.run("exec", file, "exit 3").status == 3
+
+
+def left_logs(laptop):
+    return list(laptop.state.rglob("ssh-log*"))
+
+
+def test_a_script_has_one_connection(up):
+    """`exec` without a terminal at the known address: one login, no API request, nothing left."""
+    front, laptop, file = up
+    head = hostname(laptop, file)
+    assert stored(laptop).stat().st_mode & 0o777 == 0o600
+    since, before = time.time(), logins(front)
+    assert hostname(laptop, file) == head
+    assert logins(front) == before + 1
+    done = laptop.run("exec", file, "cat; echo complaint >&2; exit 3", text="bytes\n")
+    assert (done.status, done.out, done.err) == (3, "bytes\n", "complaint\n"), done
+    # The command's own 255 is not one of ssh: it runs once.
+    ran = front.head("demo").home / "ran"
+    done = laptop.run("exec", file, "echo x >> ~/ran; exit 255")
+    assert (done.status, done.err, ran.read_text()) == (255, "", "x\n"), done
+    # A connection that is lost is reported, and the command does not run again.
+    done = laptop.run("exec", file, "echo x >> ~/ran; echo begun; pkill -9 -f 'sshd: ubuntu'; "
+                      "sleep 60")
+    assert (done.status, done.out, ran.read_text()) == (255, "begun\n", "x\nx\n"), done
+    assert "closed by" in done.err or "reset by" in done.err, done
+    child = laptop.start("exec", file, "echo x >> ~/ran; echo begun; sleep 1000")
+    assert child.stdout.readline() == "begun\n"
+    laptop.stop(child, signal.SIGTERM)
+    assert child.returncode == 143 and ran.read_text() == "x\n" * 3
+    assert asked(front, since) == [] and not masters(laptop) and not left_logs(laptop)
+
+
+def serve_nobody(laptop, address):
+    """A server that closes every connection at once: not an sshd."""
+    code = (f"import socket; s = socket.create_server(('{address}', 22)); print('ready', flush=1)"
+            "\nwhile True: s.accept()[0].close()")
+    server = laptop.start("-c", code, program=sys.executable)
+    assert server.stdout.readline() == "ready\n"
+    return server
+
+
+def test_a_script_at_a_wrong_address(up):
+    """ssh fails in each way: the listing decides, silently, and the command runs once."""
+    front, laptop, file = up
+    hostname(laptop, file)
+    good = stored(laptop).read_text()
+    server = serve_nobody(laptop, "127.0.0.9")
+    ran = front.head("demo").home / "ran"
+    for count, address in enumerate(("127.0.0.8", "127.0.0.9", "no-such-host.invalid"), 1):
+        lines = good.splitlines()
+        stored(laptop).write_text("\n".join([*lines[:2], address, *lines[3:]]) + "\n")
+        since = time.time()
+        done = laptop("exec", file, "echo x >> ~/ran; cat", text="all\n")
+        assert (done.out, done.err) == ("all\n", ""), (address, done)
+        assert asked(front, since).count("DescribeInstances") == 1, address
+        assert stored(laptop).read_text() == good and ran.read_text() == "x\n" * count
+        assert not left_logs(laptop)
+    laptop.stop(server)
+    # The head has another host key than the pinned one: ssh says so, as for every command.
+    pinned = next(laptop.state.rglob(f"known_hosts/{front.head('demo').id}"))
+    worker = next(m for m in front.alive("demo") if m.kind == "worker")
+    key = worker.run("cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+    pinned.write_text(f"{pinned.name} {key[0]} {key[1]}\n")
+    done = laptop.run("exec", file, "echo x >> ~/ran")
+    assert done.status == 255 and "Host key verification failed" in done.err, done
+    assert ran.read_text() == "x\n" * 3 and not left_logs(laptop)
 
 
 def test_a_stored_head_that_is_wrong(up):

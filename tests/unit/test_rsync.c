@@ -159,6 +159,24 @@ static void test_what_ssh_complains_about(void **state)
     assert_int_equal(ssh_error_of(STR("command-line line 0: invalid quotes")), SSH_MISUSED);
     assert_true(ssh_is_chatter(STR("@@@@@@@@@@@@@@@@@")));
     assert_false(ssh_is_chatter(STR("Host key verification failed.")));
+    assert_true(ssh_is_chatter(STR("Authenticated to 10.0.0.7 ([10.0.0.7]:22).")));
+}
+
+#define LOGGED_IN "Authenticated to 10.0.0.7 ([10.0.0.7]:22) using \"publickey\".\r\n"
+#define CLOSED "Connection closed by 10.0.0.7 port 22\r\n"
+
+/* Only a failure before the login proves that the command has not started. */
+static void test_whether_ssh_has_connected(void **state)
+{
+    (void)state;
+    assert_false(ssh_has_connected(STR("ssh: connect to host h port 22: Connection refused\r\n")));
+    assert_false(ssh_has_connected(STR("@@@@@@@\r\nHost key verification failed.\r\n")));
+    assert_false(ssh_has_connected(STR(CLOSED)));
+    assert_true(ssh_has_connected(STR(LOGGED_IN CLOSED)));
+    assert_true(ssh_has_connected(STR(CLOSED "Transferred: sent 3, received 4 bytes\r\n")));
+    assert_true(ssh_has_connected(STR(LOGGED_IN)));
+    assert_true(ssh_has_connected(STR(""))); /* a shared connection, or a lost log */
+    assert_true(ssh_has_connected(STR("Warning: something\r\n\r\n")));
 }
 
 int main(void)
@@ -170,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_old_ones_are_known),
         cmocka_unit_test(test_which_versions_show_progress),
         cmocka_unit_test(test_what_ssh_complains_about),
+        cmocka_unit_test(test_whether_ssh_has_connected),
     };
     return cmocka_run_group_tests(tests, open_place, close_arena);
 }

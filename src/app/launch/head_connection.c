@@ -187,28 +187,56 @@ static bool connection_is_shared(const struct config *config)
     return str_is(config->provider_type, "aws");
 }
 
-bool head_connection_resume(const struct launcher_setup *setup, struct arena *arena,
+bool head_connection_recall(const struct launcher_setup *setup, struct arena *arena,
                             struct launcher_head *ret_head, struct ssh_target *ret_place)
 {
     struct cluster_session launch = {.setup = setup, .arena = arena, .config = setup->config};
     struct err ignored;
-    return connection_is_shared(setup->config) &&
-           cluster_state_open(setup->config, false, arena, &launch.state, &ignored) &&
-           launch.state.key && record_read(setup, &launch.state, arena, ret_head) &&
-           launch_head_place(&launch, ret_head->id, ret_head->address, ret_place) &&
+    if (!connection_is_shared(setup->config) ||
+        !cluster_state_open(setup->config, false, arena, &launch.state, &ignored) ||
+        !launch.state.key || !record_read(setup, &launch.state, arena, ret_head) ||
+        !launch_head_place(&launch, ret_head->id, ret_head->address, ret_place)) {
+        return false;
+    }
+    ret_place->connect_s = CONNECT_S;
+    return true;
+}
+
+bool head_connection_resume(const struct launcher_setup *setup, struct arena *arena,
+                            struct launcher_head *ret_head, struct ssh_target *ret_place)
+{
+    return head_connection_recall(setup, arena, ret_head, ret_place) &&
            !connection_is_lost(setup, ret_place, arena) && connection_use(setup, arena, ret_place);
+}
+
+const char *head_connection_log(const struct launcher_setup *setup, struct arena *arena)
+{
+    struct cluster_state state;
+    struct err ignored;
+    if (!cluster_state_open(setup->config, false, arena, &state, &ignored)) {
+        return NULL;
+    }
+    const char *path = arena_printf(arena, "%s/ssh-log.%ld", state.folder, (long)getpid()).ptr;
+    (void)unlink(path); /* of a process that was killed and had our id */
+    return file_append(path, STR(""), PRIVATE, &ignored) ? path : NULL;
+}
+
+void head_connection_store(const struct launcher_setup *setup, const struct launcher_head *head,
+                           struct arena *arena)
+{
+    struct cluster_state state;
+    struct err ignored;
+    if (connection_is_shared(setup->config) && head->is_up_to_date &&
+        cluster_state_open(setup->config, false, arena, &state, &ignored)) {
+        record_write(setup, &state, head);
+    }
 }
 
 void head_connection_start(const struct launcher_setup *setup, const struct launcher_head *head,
                            struct arena *arena, struct ssh_target *place)
 {
-    struct cluster_state state;
-    struct err ignored;
-    if (!connection_is_shared(setup->config) || !head->is_up_to_date ||
-        !cluster_state_open(setup->config, false, arena, &state, &ignored)) {
-        return;
-    }
-    if (connection_use(setup, arena, place)) {
-        record_write(setup, &state, head);
+    if (connection_is_shared(setup->config) && head->is_up_to_date &&
+        connection_use(setup, arena, place)) {
+        head_connection_store(setup, head, arena);
     }
 }
