@@ -85,12 +85,15 @@ struct str cloud_provider_profile(const struct value *provider, struct str asked
 
 /* ---- opening ---- */
 
-static bool open_aws(const struct cloud_session *session, const struct config *config,
-                     struct str profile, const struct provider_cluster *cluster,
-                     struct arena *arena, struct provider **ret_provider, struct err *err)
+static bool open_aws(struct cloud_session *session, const struct config *config, struct str profile,
+                     const struct provider_cluster *cluster, struct arena *arena,
+                     struct provider **ret_provider, struct err *err)
 {
-    struct aws_client_setup setup = cloud_session_aws(session);
     struct aws_client *client;
+    if (!cloud_session_open_http(session, err)) {
+        return false;
+    }
+    struct aws_client_setup setup = cloud_session_aws(session);
     setup.region = value_text(value_get_c(config->provider, "region"));
     setup.profile = cloud_provider_profile(config->provider, profile);
     if (profile.len == 0) {
@@ -154,7 +157,7 @@ bool cloud_provider_supports(const struct config *config, struct err *err)
         STR_ARG(str_sub(config->provider_type, 0, 100)));
 }
 
-bool cloud_provider_open_on(const struct cloud_session *session, const struct config *config,
+bool cloud_provider_open_on(struct cloud_session *session, const struct config *config,
                             struct str profile, const struct cloud_provider_head *head,
                             struct arena *arena, struct provider **ret_provider, struct err *err)
 {
@@ -173,7 +176,7 @@ bool cloud_provider_open_on(const struct cloud_session *session, const struct co
                : open_aws(session, config, profile, cluster, arena, ret_provider, err);
 }
 
-bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
+bool cloud_provider_open(struct cloud_session *session, const struct config *config,
                          struct str profile, struct arena *arena, struct provider **ret_provider,
                          struct err *err)
 {

@@ -19,7 +19,7 @@ bool cloud_provider_supports(const struct config *config, struct err *err) MUST_
  * `profile` comes from the command line; empty if not given. The provider points into `arena` and
  * the configuration, which must both outlive it. Close it with its own close(). Sends no request.
  */
-bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
+bool cloud_provider_open(struct cloud_session *session, const struct config *config,
                          struct str profile, struct arena *arena, struct provider **ret_provider,
                          struct err *err) MUST_USE;
 
@@ -30,7 +30,7 @@ struct cloud_provider_head {
 };
 
 /* The same. `head` is NULL except in that service. */
-bool cloud_provider_open_on(const struct cloud_session *session, const struct config *config,
+bool cloud_provider_open_on(struct cloud_session *session, const struct config *config,
                             struct str profile, const struct cloud_provider_head *head,
                             struct arena *arena, struct provider **ret_provider,
                             struct err *err) MUST_USE;

@@ -46,7 +46,6 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
     session->log = (struct log){&clock_of_machine, session->redact, setup->least, log_to_descriptor,
                                 &standard_error};
     bool ok = loop_open(setup->clock ? setup->clock : &clock_of_machine, &session->loop, err) &&
-              http_open(session->loop, &(struct http_limits){0}, &session->http, err) &&
               watch_signals(session, err);
     if (!ok) {
         cloud_session_close(session);
@@ -59,6 +58,11 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
         loop_timer_start(session->deadline, setup->deadline_ms);
     }
     return true;
+}
+
+bool cloud_session_open_http(struct cloud_session *session, struct err *err)
+{
+    return session->http || http_open(session->loop, &(struct http_limits){0}, &session->http, err);
 }
 
 /* Also cleans up after a failed cloud_session_open(). */

@@ -33,7 +33,7 @@ struct cloud_session_setup {
 
 struct cloud_session {
     struct loop *loop;
-    struct http *http;
+    struct http *http; /* NULL until cloud_session_open_http() */
     struct child_pool *children;
     struct redact *redact;
     struct log log;
@@ -50,6 +50,10 @@ struct cloud_session {
 bool cloud_session_open(struct cloud_session *session, const struct cloud_session_setup *setup,
                         struct err *err) MUST_USE;
 
+/* Opens `http`, once. OpenSSL takes 8 ms to start, and most commands on an open ssh connection send
+ * no request. */
+bool cloud_session_open_http(struct cloud_session *session, struct err *err) MUST_USE;
+
 /* Close the clients and providers that use it first. */
 void cloud_session_close(struct cloud_session *session);
 
@@ -63,7 +67,7 @@ void cloud_session_stop(struct cloud_session *session);
 /* The exit status of the program for this session's failure: 130 for Ctrl-C. */
 int cloud_session_exit_status(const struct cloud_session *session, const struct err *err);
 
-/* A client setup with this session and the program's environment. */
+/* A client setup with this session and the program's environment; open `http` first. */
 struct aws_client_setup cloud_session_aws(const struct cloud_session *session);
 
 /*

@@ -80,6 +80,10 @@ static void a_client_gets_all_it_needs(void **state)
     struct err err;
     (void)state;
     assert_true(cloud_session_open(&session, &quiet, &err));
+    assert_null(session.http); /* only those who send requests wait for it */
+    assert_true(cloud_session_open_http(&session, &err));
+    const struct http *first = session.http;
+    assert_true(cloud_session_open_http(&session, &err) && session.http == first);
     struct aws_client_setup setup = cloud_session_aws(&session);
     assert_true(setup.loop && setup.http && setup.children && setup.log && setup.redact);
     assert_non_null(setup.environ);

@@ -362,7 +362,8 @@ static bool service_do_run(struct service *service, struct err *err)
 {
     struct cloud_session_setup setup = {.least = LOG_LEVEL_INFO, .children_max = CHILDREN_MAX};
     if (!head_context_load(&service->head, err) || !activity_read_goal(&service->head, err) ||
-        !cloud_session_open(&service->head.session, &setup, err)) {
+        !cloud_session_open(&service->head.session, &setup, err) ||
+        !cloud_session_open_http(&service->head.session, err)) {
         return false;
     }
     redact_add(service->head.session.redact, service->head.handover.secret);

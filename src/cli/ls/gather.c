@@ -169,7 +169,8 @@ int gathering_run(struct gathering *gathering, const struct gathering_fields *gi
     struct cloud_session_setup session_setup = {.deadline_ms = DEADLINE_MS,
                                                 .least = LOG_LEVEL_WARNING};
     if (!read_regions(given->regions, regions, &region_count, &err) ||
-        !cloud_session_open(&gathering->session, &session_setup, &err)) {
+        !cloud_session_open(&gathering->session, &session_setup, &err) ||
+        !cloud_session_open_http(&gathering->session, &err)) {
         return ls_gather_fail(cli, gathering, &err);
     }
     cloud_announce(cli, &gathering->session);
