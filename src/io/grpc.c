@@ -151,7 +151,8 @@ struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *me
                                   struct arena *arena)
 {
     struct grpc_reply answer = {.status = GRPC_UNAVAILABLE,
-                                .may_have_acted = reply->may_have_acted};
+                                .may_have_acted = reply->may_have_acted,
+                                .has_no_server = reply->outcome == HTTP_NOT_CONNECTED};
     if (reply->outcome != HTTP_REPLIED && !is_verdict(reply)) {
         bool is_late = reply->outcome == HTTP_TIMEOUT_SENT || reply->outcome == HTTP_TIMEOUT_UNSENT;
         answer.status = is_late ? GRPC_DEADLINE_EXCEEDED : GRPC_UNAVAILABLE;

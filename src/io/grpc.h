@@ -34,6 +34,7 @@ enum grpc_status {
 struct grpc_reply {
     enum grpc_status status; /* GRPC_UNAVAILABLE if no complete reply came */
     bool may_have_acted;     /* the server may have received the call */
+    bool has_no_server;      /* nothing accepts connections at the address */
     struct str body;         /* reply message, if OK */
     struct str message;      /* from the server, decoded; may be empty */
     struct str details;      /* longer message, decoded; may be empty */

@@ -142,7 +142,8 @@ static void end_call(struct gcs_call *call, const struct gcs_answer *answer, str
 static void gcs_handle(void *context, const struct grpc_reply *reply)
 {
     struct gcs_call *call = context;
-    struct gcs_answer answer = {.trouble = gcs_evaluate(reply), .err = reply->err};
+    struct gcs_answer answer = {
+        .trouble = gcs_evaluate(reply), .has_no_server = reply->has_no_server, .err = reply->err};
     if (answer.trouble == GCS_OTHER_CLUSTER) {
         call->gcs->cluster_id[0] = '\0'; /* the next call requests the current id */
     }

@@ -46,7 +46,8 @@ enum gcs_trouble {
 
 struct gcs_answer {
     enum gcs_trouble trouble;
-    struct err err; /* unless GCS_FINE */
+    struct err err;     /* unless GCS_FINE */
+    bool has_no_server; /* of GCS_AWAY: nothing accepts connections at the address */
 };
 
 typedef void gcs_alive_fn(void *context, const struct gcs_answer *answer, struct str ray_version);

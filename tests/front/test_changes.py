@@ -118,6 +118,28 @@ def test_the_gcs_on_disk_reaches_every_start_command(front):
     wait_for(lambda: variables(worker, "/raylet ") == {}, 60, 0.5, "the worker's new Ray")
 
 
+def test_an_unchanged_up_starts_a_dead_ray_again(front):
+    """Ray on the head was stopped or crashed; the file and all steps are as before."""
+    laptop = front.laptop()
+    file = laptop.file("cluster.yaml", front.cluster("demo", workers=1))
+    laptop("up", "-y", file)
+    said = laptop("up", "-y", file)
+    assert "does not run" not in said.out + said.err, said
+    head, before = front.head("demo"), {m.id for m in front.alive("demo")}
+    head.run("ray", "stop")
+    done = laptop.run("up", "-y", "--no-restart", file)
+    assert done.status == 1 and "Ray on the head does not run" in done.err, done
+    done = laptop("up", "-y", file)
+    assert "Ray on the head does not run; starting it again" in " ".join(done.err.split()), done
+    status = json.loads(laptop("status", "-o", "json", file).out)
+    assert status["ray_version"] and status["ray_nodes"] == 2, status
+    assert {m.id for m in front.alive("demo")} == before
+    done = laptop("up", "-y", file)
+    assert "does not run" not in done.out + done.err, done
+    laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
 def test_a_renamed_type_is_counted_drained_and_ended(front):
     laptop = front.laptop()
     content = front.cluster("demo", workers=1)

@@ -56,6 +56,7 @@ static void every_kind_of_line_comes_back(void **state)
                                         .wanted = 3,
                                         .is_settled = true,
                                         .is_ray_scaling = true,
+                                        .is_ray_gone = true,
                                         .waits_for_lease = true,
                                         .serial = 1790000000000}};
     again = there_and_back(&sheet, &line);
@@ -66,6 +67,7 @@ static void every_kind_of_line_comes_back(void **state)
     assert_int_equal(again.status.serial, 1790000000000);
     assert_true(again.status.is_settled);
     assert_true(again.status.is_ray_scaling);
+    assert_true(again.status.is_ray_gone);
     assert_true(again.status.waits_for_lease);
     line.status.waits_for_lease = false;
     assert_false(there_and_back(&sheet, &line).status.waits_for_lease);

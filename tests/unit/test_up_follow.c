@@ -48,6 +48,7 @@ static int open_scene(void **state)
                                                 .arena = &scene->arena,
                                                 .session = &scene->session};
     scene->up.wait_note = loop_timer_new(scene->session.loop, up_say_wait, &scene->up);
+    scene->up.ray_wait = loop_timer_new(scene->session.loop, up_start_ray_again, &scene->up);
     scene->up.serial = 1000;
     *state = scene;
     return 0;
@@ -57,6 +58,7 @@ static int close_scene(void **state)
 {
     struct scene *scene = *state;
     loop_timer_free(scene->up.wait_note);
+    loop_timer_free(scene->up.ray_wait);
     loop_run(scene->session.loop); /* nothing is left to wait for; a stop is consumed */
     loop_close(scene->session.loop);
     arena_clear(&scene->arena);
@@ -126,6 +128,43 @@ static void what_is_waited_for_is_said(void **state)
     up_take_line(&scene->up, &line);
     up_say_wait(&scene->up);
     assert_string_equal(scene->note, "still waiting for worker-1 (joining)");
+}
+
+static void say_ray(struct scene *scene, bool is_gone, int64_t seen_ms)
+{
+    struct ctl_line line = {
+        .kind = CTL_STATUS,
+        .status = {.serial = 1000, .is_settled = true, .is_ray_gone = is_gone, .seen_ms = seen_ms}};
+    up_take_line(&scene->up, &line);
+}
+
+static void a_head_without_ray_is_not_done(void **state)
+{
+    struct scene *scene = *state;
+    scene->up.is_update = true;
+    say_ray(scene, true, 500); /* its steps are about to start Ray */
+    assert_true(scene->up.is_settled && !scene->up.is_ray_gone);
+    scene->up.is_head_done = true;
+    scene->up.is_tagging = true; /* otherwise the end of `up` stops the loop */
+    say_ray(scene, true, 500);
+    assert_true(!scene->up.is_settled && scene->up.is_ray_gone);
+    say_ray(scene, false, 500);
+    assert_true(scene->up.is_settled && !scene->up.is_ray_gone);
+}
+
+static void a_dead_ray_is_not_started_against_the_user_or_twice(void **state)
+{
+    struct scene *scene = *state;
+    scene->setup.no_restart = true;
+    up_start_ray_again(&scene->up);
+    assert_int_equal(scene->up.launch.err.kind, ERR_UNAVAILABLE);
+    assert_non_null(strstr(scene->up.launch.err.text, "without --no-restart"));
+    assert_false(scene->up.launch.restarts_ray);
+    scene->up.launch.err = (struct err){0};
+    scene->setup.no_restart = false;
+    scene->up.launch.restarts_ray = true;
+    up_start_ray_again(&scene->up);
+    assert_non_null(strstr(scene->up.launch.err.text, "was started again and does not run"));
 }
 
 static void wait_for(struct scene *scene, const char *what, bool is_lease)
@@ -208,6 +247,8 @@ int main(void)
         TEST(without_a_handover_any_will_do),
         TEST(a_refused_update_fails),
         TEST(what_is_waited_for_is_said),
+        TEST(a_head_without_ray_is_not_done),
+        TEST(a_dead_ray_is_not_started_against_the_user_or_twice),
         TEST(a_service_without_a_lease_is_waited_for_two_minutes),
         TEST(a_service_that_gets_its_lease_is_waited_for_longer),
         TEST(a_sentence_about_the_lease_does_not_end_the_wait),

@@ -414,6 +414,7 @@ void service_status(const struct service *service, struct arena *arena,
     *ret_status = (struct ctl_status){
         .ray_version = gcs_poller_version(service->head.ray.poller),
         .ray_address = service->head.ray_address,
+        .is_ray_gone = gcs_poller_is_gone(service->head.ray.poller),
         .autoscaler = activity_state(&service->activity),
         .autoscaler_message = autoscaler_message(service, arena),
         .goal = STR("run"),

@@ -26,6 +26,7 @@ struct cluster_session {
     struct str type_zones;
     struct controller *controller;
     const struct head_wanted *wanted; /* NULL until computed */
+    bool restarts_ray;                /* Ray on the head died: start it although nothing changed */
     int64_t began_ms;
     struct err err; /* why the run failed; ERR_NONE on success */
     bool is_ok;

@@ -300,7 +300,8 @@ static bool plan_steps(const struct head_spec *spec, const struct setup_input *a
         return false;
     }
     plan->steps_key = key_of(&plan->setup, launch->arena);
-    if (input.restart == SETUP_RESTARTS && head_plan_was_done(spec, plan->steps_key)) {
+    if (input.restart == SETUP_RESTARTS && !launch->restarts_ray &&
+        head_plan_was_done(spec, plan->steps_key)) {
         input.restart = SETUP_NO_RESTART;
         if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
             return false;

@@ -427,6 +427,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, up_follow_again_now, &up);
         up.wait_note = loop_timer_new(launch->session->loop, up_say_wait, &up);
+        up.ray_wait = loop_timer_new(launch->session->loop, up_start_ray_again, &up);
         up.start_timer = loop_timer_new(launch->session->loop, up_start_head_again, &up);
         preflight_run(launch->provider, launch->config, launch_scope(launch), arena, up_on_surveyed,
                       &up);
@@ -448,6 +449,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     if (up.again) {
         loop_timer_free(up.again);
         loop_timer_free(up.wait_note);
+        loop_timer_free(up.ray_wait);
     }
     head_setup_end(up.head_setup);
     if (up.start_timer) {

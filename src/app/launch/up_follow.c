@@ -8,6 +8,8 @@ enum {
     AGAIN_MOST_MS = 2000,
     SAY_WAIT_MS = 20 * 1000,
     LEASE_WAIT_MS = 2 * 60 * 1000,  /* the lease of a dead process expires earlier */
+    RAY_GONE_MS = 3 * 1000,         /* it answered before; it may be about to be replaced */
+    RAY_BOOT_MS = 30 * 1000,        /* the service itself starts Ray after a reboot */
     ANSWER_WAIT_MS = 5 * 60 * 1000, /* a rebooting head answers earlier */
 };
 
@@ -72,6 +74,57 @@ static void take_wait(struct up *up, const struct ctl_status *status)
     }
 }
 
+/* ---- a dead Ray ---- */
+
+static bool can_start_ray(const struct up *up, struct err *err)
+{
+    if (up->launch.setup->no_restart) {
+        return err_set(err, ERR_UNAVAILABLE,
+                       "Ray on the head does not run; `shoal up` without --no-restart starts it");
+    }
+    if (up->launch.restarts_ray) {
+        return err_set(err, ERR_UNAVAILABLE,
+                       "Ray on the head was started again and does not run; its logs are in "
+                       "/tmp/ray/session_latest/logs on the head");
+    }
+    return true;
+}
+
+void up_start_ray_again(void *context)
+{
+    struct up *up = context;
+    struct cluster_session *launch = &up->launch;
+    struct err err;
+    if (!can_start_ray(up, &err)) {
+        up_fail(up, &err);
+        return;
+    }
+    launch_note(launch, "Ray on the head does not run; starting it again");
+    launch->result->was_up_to_date = false;
+    launch->restarts_ray = true;
+    up->is_ray_gone = up->is_head_done = up->is_head_in_ray = false;
+    ctl_client_close(up->ctl); /* the next one asks the service to read the new handover */
+    up->ctl = NULL;
+    head_setup_end(up->head_setup);
+    up->head_setup = NULL;
+    up_set_head_up(up);
+}
+
+/* The steps of the head are done or unchanged, but Ray may have died: then no node works. */
+static void take_ray_state(struct up *up, const struct ctl_status *status)
+{
+    bool is_ours = up->serial == 0 || status->serial == up->serial;
+    bool is_gone = up->is_update && up->is_head_done && is_ours && status->is_ray_gone &&
+                   !status->is_ray_scaling;
+    up->is_settled = up->is_settled && !is_gone;
+    if (is_gone && !up->is_ray_gone) {
+        loop_timer_start(up->ray_wait, status->seen_ms > 0 ? RAY_GONE_MS : RAY_BOOT_MS);
+    } else if (!is_gone) {
+        loop_timer_stop(up->ray_wait);
+    }
+    up->is_ray_gone = is_gone;
+}
+
 static void take_status(struct up *up, const struct ctl_status *status)
 {
     const struct launcher_hooks *hooks = &up->launch.setup->hooks;
@@ -84,6 +137,7 @@ static void take_status(struct up *up, const struct ctl_status *status)
         result->missing_why = arena_str(up->launch.arena, status->held);
     }
     compare_serial(up, status);
+    take_ray_state(up, status);
     take_wait(up, status);
     if (status->is_ray_scaling != up->is_ray_scaling) {
         up->is_ray_scaling = status->is_ray_scaling;

@@ -151,7 +151,7 @@ static void on_head_done(void *context, bool is_ok, const struct err *err)
     up_end_if_done(up);
 }
 
-static void up_head_connect_head(struct up *up)
+void up_set_head_up(struct up *up)
 {
     struct cluster_session *launch = &up->launch;
     struct ssh_target place;
@@ -185,7 +185,7 @@ bool up_is_up_to_date(struct up *up)
     struct cluster_session *launch = &up->launch;
     struct str applied;
     struct err err;
-    return up->is_update && !launch->setup->restart_only &&
+    return up->is_update && !launch->setup->restart_only && !launch->restarts_ray &&
            head_plan_wanted(launch, &up->wanted, &err) &&
            journal_get(launch->journal, "applied", launch->arena, &applied, &err) && applied.ptr &&
            str_eq(applied, up->wanted);
@@ -237,7 +237,7 @@ void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_
         return;
     }
     up_show_head(up);
-    up_head_connect_head(up);
+    up_set_head_up(up);
 }
 
 static void on_head_launched(void *context, const struct machine *machine, uint64_t launch_number,

@@ -38,6 +38,8 @@ struct up {
     bool waits_for_stop; /* the head is stopping */
     int start_tries;
     struct loop_timer *start_timer;
+    bool is_ray_gone;            /* the service found no Ray on a head whose steps are done */
+    struct loop_timer *ray_wait; /* until Ray is started there again */
     bool is_settled;
     bool is_ray_scaling;           /* Ray's own autoscaler manages the workers */
     struct str autoscaler_message; /* why */
@@ -72,6 +74,8 @@ void up_follow_again_now(void *context);
 bool up_has_lost_head(struct up *up, const struct err *why);
 /* Handles one line from the service; exported for tests. */
 void up_take_line(void *context, const struct ctl_line *line);
+/* Timer callback: Ray on a head that is set up does not run. */
+void up_start_ray_again(void *context);
 /* Timer callback: reports what `up` is waiting for. */
 void up_say_wait(void *context);
 /* Marks the head ready once its steps are done and the service has seen it in Ray. */
@@ -88,6 +92,8 @@ void up_start_head_again(void *context);
 /* Updates the head's state from the cloud, and connects to it once it has an address. */
 void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_number);
 uint64_t up_launch_number(const struct machine *machine);
+/* Runs the head's steps, for a head that is known. */
+void up_set_head_up(struct up *up);
 /* The cluster is as the last `up` from here left it, provided no other process has changed it. */
 bool up_is_up_to_date(struct up *up);
 /* Records for the next `up` that the cluster matches the file. */

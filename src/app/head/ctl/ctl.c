@@ -13,6 +13,7 @@ static const char *const autoscaler_states[AUTOSCALER_STATE_COUNT] = {
 static const struct field status_fields[] = {
     FIELD(struct ctl_status, ray_version, "ray_version", FIELD_TEXT),
     FIELD(struct ctl_status, ray_address, "ray_address", FIELD_TEXT),
+    FIELD(struct ctl_status, is_ray_gone, "ray_gone", FIELD_FLAG),
     FIELD_OF_CHOICE(struct ctl_status, autoscaler, "autoscaler_state", autoscaler_states,
                     AUTOSCALER_UNKNOWN),
     FIELD(struct ctl_status, autoscaler_message, "autoscaler_message", FIELD_TEXT),

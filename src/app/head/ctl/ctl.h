@@ -80,6 +80,7 @@ enum autoscaler_state {
 struct ctl_status {
     struct str ray_version; /* empty if Ray does not answer */
     struct str ray_address; /* "10.0.0.4:6379" */
+    bool is_ray_gone;       /* nothing accepts connections there */
     enum autoscaler_state autoscaler;
     struct str autoscaler_message; /* why it is not active or cannot act; may be empty */
     struct str goal;               /* "run", "down" */

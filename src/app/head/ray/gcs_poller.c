@@ -43,6 +43,7 @@ struct gcs_poller {
     bool hurries;
     bool is_stale; /* reopen the client before the next request */
     bool is_answering;
+    bool is_gone; /* as of the last request, nothing listens at the address */
     char version[64];
     struct err trouble;
 };
@@ -120,12 +121,22 @@ static void set_answering(struct gcs_poller *watch, bool is_answering)
     }
 }
 
+static void note_gone(struct gcs_poller *watch, bool is_gone)
+{
+    bool is_news = watch->is_gone != is_gone && !watch->is_answering;
+    watch->is_gone = is_gone;
+    if (is_news) {
+        watch->hooks.changed(watch->hooks.context);
+    }
+}
+
 /* GCS_OTHER_CLUSTER means that the head's Ray was restarted. If Ray has never answered, it may not
  * have been running when its access settings were detected, so they are detected again. */
 static void gcs_poller_note_error(struct gcs_poller *watch, const struct gcs_answer *answer)
 {
     bool has_answered = watch->version[0] != '\0';
     watch->trouble = answer->err;
+    note_gone(watch, answer->has_no_server);
     watch->is_stale = !has_answered || answer->trouble == GCS_OTHER_CLUSTER ||
                       answer->trouble == GCS_TOKEN_REFUSED;
     if (watch->is_stale) {
@@ -153,6 +164,7 @@ static void on_state(void *context, const struct gcs_answer *answer, struct str 
         return;
     }
     watch->trouble = (struct err){0};
+    watch->is_gone = false;
     note_cost(watch, wait_ms);
     watch->figures.polls++;
     watch->figures.answer_at = loop_now_ms(watch->loop);
@@ -285,6 +297,11 @@ struct str gcs_poller_version(const struct gcs_poller *watch)
 struct str gcs_poller_trouble(const struct gcs_poller *watch)
 {
     return watch->is_answering ? STR("") : str_from(watch->trouble.text);
+}
+
+bool gcs_poller_is_gone(const struct gcs_poller *watch)
+{
+    return !watch->is_answering && watch->is_gone;
 }
 
 struct gcs_poller_figures gcs_poller_figures(const struct gcs_poller *watch)

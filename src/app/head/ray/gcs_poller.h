@@ -21,7 +21,7 @@ struct gcs_poller_hooks {
     /* A complete reply (ray/state.h) to a request sent at that monotonic time; valid during the
      * call. Returns false if it cannot be parsed, which is treated as no answer. */
     bool (*seen)(void *context, struct str bytes, int64_t asked_at_ms, struct err *err);
-    /* Ray started or stopped answering. */
+    /* Ray started or stopped answering, or its address started or stopped accepting connections. */
     void (*changed)(void *context);
     /* A different cluster answers at the address: discard all state of the previous one. */
     void (*replaced)(void *context);
@@ -55,6 +55,9 @@ struct gcs *gcs_poller_gcs(struct gcs_poller *watch);
 struct str gcs_poller_version(const struct gcs_poller *watch);
 /* Why Ray does not answer, for users; empty if it does. */
 struct str gcs_poller_trouble(const struct gcs_poller *watch);
+
+/* Nothing accepts connections at its address: the GCS does not run. One that is slow does. */
+bool gcs_poller_is_gone(const struct gcs_poller *watch);
 
 struct gcs_poller_figures {
     int64_t polls;     /* answered */
