@@ -240,6 +240,26 @@ def test_a_coordinator_is_not_supported(shoal, write):
     assert done.returncode == 1 and "(coordinator_address) is not supported" in done.stderr
 
 
+def test_an_external_head_ip(shoal, write, home):
+    """The head is reached there, workers through it. Host keys have the names of the file."""
+    (home / "bin").mkdir()
+    fake = home / "bin" / "ssh"
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {home}/$$.words\nexit 255\n')
+    fake.chmod(0o755)
+    write("x.yaml", OWN % ("head_ip: 192.0.2.1, external_head_ip: 203.0.113.9, "
+                           "worker_ips: [192.0.2.2]", ""))
+    done = shoal("up", "-y", "x.yaml", env={"XDG_STATE_HOME": str(home / "state"),
+                                            "PATH": f"{home}/bin:{os.environ['PATH']}"})
+    assert done.returncode == 1 and "192.0.2.1 does not answer ssh" in done.stdout + done.stderr
+    calls = [path.read_text().splitlines() for path in home.glob("*.words")]
+    head, worker = sorted(calls, key=lambda words: "HostKeyAlias=192.0.2.2" in words)
+    assert head[head.index("--") + 1] == "203.0.113.9" and "HostKeyAlias=192.0.2.1" in head
+    assert worker[worker.index("--") + 1] == "192.0.2.2"
+    proxy = next(word for word in worker if word.startswith("ProxyCommand="))
+    assert proxy.endswith(" -W [%h]:%p -l nobody -- 203.0.113.9"), proxy
+    assert "'HostKeyAlias=192.0.2.1'" in proxy, proxy
+
+
 def test_own_machines_that_do_not_answer(shoal, write, home):
     """Nothing listens on port 1 of this machine; `check` and `up` name the machine."""
     write("x.yaml", OWN % (HERE, "metadata: {shoal: {idle_stop: 5, idle_terminate: 3d}}\n"))

@@ -77,6 +77,35 @@ while chunk := there.recv(65536):
 """
 
 
+def test_changed_mounts_are_copied_to_running_workers(front):
+    """file_mounts_sync_continuously: Ray on the worker keeps running."""
+    laptop = front.laptop()
+    (laptop.here / "code").mkdir()
+    (laptop.here / "code" / "old.py").write_text("1\n")
+    content = front.cluster("demo", workers=1, file_mounts_sync_continuously=True,
+                            file_mounts={"/home/ubuntu/code": "code"})
+    file = laptop.file("cluster.yaml", content)
+    laptop("up", "-y", file)
+    head, worker = front.head("demo"), next(m for m in front.alive("demo") if m.kind == "worker")
+    assert (worker.home / "code" / "old.py").read_text() == "1\n"
+    raylets = {pid for pid, line in worker.processes().items() if "raylet" in line}
+    for text in ("2\n", "3\n"):
+        word = text.strip()
+        head.run("sh", "-c", f"echo {word} > ~/code/old.py; echo {word} > ~/code/new")
+        wait_for(lambda text=text: (worker.home / "code" / "new").exists() and
+                 (worker.home / "code" / "new").read_text() == text and
+                 (worker.home / "code" / "old.py").read_text() == text, 60, 0.2, "the copy")
+    assert raylets == {pid for pid, line in worker.processes().items() if "raylet" in line}
+    # A copy that fails ends no worker, and is reported.
+    worker.run("sh", "-c", "mv ~/code ~/moved; touch ~/code")
+    head.run("sh", "-c", "echo 4 > ~/code/new")
+    wait_for(lambda: "changed file mounts could not be copied" in laptop("events", file).out, 60,
+             0.5, "the event")
+    assert [m.id for m in front.alive("demo") if m.kind == "worker"] == [worker.id]
+    laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
 def test_a_proxy_that_finds_instances_by_their_id(front):
     """As AWS Session Manager does: ssh gets the id of the instance, not an address."""
     laptop = front.laptop()

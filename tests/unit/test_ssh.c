@@ -77,6 +77,10 @@ static void test_ways_and_forwards(void **state)
         line_of(&place, &(struct ssh_session){.has_no_command = true, .is_background = true}),
         "ssh -T -N -f *-o ControlMaster=auto *-o ControlPersist=60 *");
     assert_like(line_of(&place, &(struct ssh_session){.is_end = true}), "ssh -T -O stop -o *");
+    struct ssh_target alone = place;
+    alone.control = NULL;
+    assert_like(line_of(&alone, &(struct ssh_session){.log = "/state/log"}),
+                "ssh -T -E /state/log -o LogLevel=VERBOSE -o ControlPath=none -o *");
     place.is_client = true;
     assert_like(line_of(&place, &(struct ssh_session){0}),
                 "ssh -T -o *-o ControlMaster=no -o ControlPath=/run/control *");

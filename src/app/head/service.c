@@ -78,6 +78,7 @@ static void service_on_changed(void *context, const struct managed_node *managed
             service_give_up(service, managed_node);
         } else if (state == CONVERGE_GONE) {
             worker_setups_end(service->setups, managed_node->instance);
+            mount_sync_end(service->mount_sync, managed_node->instance);
         }
         service_expect_ray(service);
     }
@@ -235,7 +236,7 @@ static bool service_on_payload(void *context, struct str machine, struct arena *
 
 static void service_open_setups(struct service *service)
 {
-    service->setups = worker_setups_open(&(struct worker_setups_setup){
+    service->setups_setup = (struct worker_setups_setup){
         .loop = service->head.session.loop,
         .children = service->head.session.children,
         .config = service->head.config,
@@ -252,7 +253,8 @@ static void service_open_setups(struct service *service)
                   .kept_host_key = service_on_kept_host_key,
                   .is_head_ready = service_is_head_ready,
                   .payload = service_on_payload},
-    });
+    };
+    service->setups = worker_setups_open(&service->setups_setup);
 }
 
 static bool service_terminate(void *context, struct err *err)
@@ -285,6 +287,12 @@ static void service_open_modules(struct service *service)
         .workers = &service->workers,
         .setups = service->setups,
         .event_log = service->event_log,
+    });
+    service->mount_sync = mount_sync_open(&(struct mount_sync_setup){
+        .head = head,
+        .workers = &service->workers,
+        .scheduler = service->scheduler,
+        .setups = &service->setups_setup,
     });
     service->requesters = (struct requesters){
         .head = head, .done = service_answers_requesters, .context = service};
@@ -404,6 +412,7 @@ bool service_open(struct service *service, struct err *err)
 void service_close(struct service *service)
 {
     activity_stop(&service->activity);
+    mount_sync_close(service->mount_sync);
     worker_setups_close(service->setups);
     metrics_site_close(service->metrics_site);
     retention_task_close(service->retention);

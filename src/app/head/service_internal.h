@@ -14,6 +14,7 @@
 #include "app/head/head_context.h"
 #include "app/head/launch_failures.h"
 #include "app/head/launch_reasons.h"
+#include "app/head/mount_sync.h"
 #include "app/head/service_activity.h"
 #include "app/head/service_contact.h"
 #include "app/head/service_death.h"
@@ -43,8 +44,10 @@ struct service_requests {
 struct service {
     struct head_context head;
     struct worker_records workers;
+    struct worker_setups_setup setups_setup;
     struct worker_setups *setups;
     struct setup_scheduler *scheduler;
+    struct mount_sync *mount_sync; /* NULL: not asked for */
     struct launch_reasons *reasons;
     struct launch_failures failures;
     struct last_decision *decision;

@@ -207,6 +207,18 @@ static bool can_update(const struct setup_scheduler *scheduler,
     return !past->is_updating && !is_open && service_setup_is_living(managed_node->node);
 }
 
+bool setup_scheduler_is_set_up(struct setup_scheduler *scheduler,
+                               const struct managed_node *managed_node, struct arena *arena,
+                               struct worker_machine *ret_machine)
+{
+    if (!is_fit(scheduler, managed_node) ||
+        !head_ray_has(scheduler->head, managed_node->instance)) {
+        return false;
+    }
+    *ret_machine = service_setup_machine_of(scheduler, managed_node, arena);
+    return can_update(scheduler, managed_node, past_of(scheduler, ret_machine));
+}
+
 static void service_setup_inspect(struct setup_scheduler *scheduler,
                                   const struct managed_node *managed_node, struct arena *arena)
 {

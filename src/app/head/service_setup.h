@@ -34,4 +34,9 @@ void setup_scheduler_ray_seen(struct setup_scheduler *scheduler);
 bool setup_scheduler_lost_restored(struct setup_scheduler *scheduler, uint64_t instance);
 /* Had it joined the current Ray, according to the journal? */
 bool setup_scheduler_had_joined(struct setup_scheduler *scheduler, uint64_t instance);
+/* Is it in Ray, and neither being set up nor terminating? Then fills in `ret_machine`; its texts
+ * are the node's, or live in `arena`. */
+bool setup_scheduler_is_set_up(struct setup_scheduler *scheduler,
+                               const struct managed_node *managed_node, struct arena *arena,
+                               struct worker_machine *ret_machine);
 void setup_scheduler_tag(struct setup_scheduler *scheduler, uint64_t instance, struct str status);

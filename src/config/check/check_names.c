@@ -75,15 +75,6 @@ static void check_dates(const struct check *check, const struct value *value)
     }
 }
 
-static void check_sync(const struct check *check)
-{
-    const struct value_entry *entry = value_entry_c(check->tree, "file_mounts_sync_continuously");
-    if (entry && check_is_written(entry->value) && value_is_true(entry->value)) {
-        diag_warn(check->diags, "ignored-key", entry->key->place,
-                  "file_mounts_sync_continuously has no effect since Ray 2.50");
-    }
-}
-
 /* A host name would be resolved on the head, where an error is not visible. */
 static void check_metrics_address(const struct check *check)
 {
@@ -109,5 +100,4 @@ void check_names(const struct check *check)
     check_metrics_address(check);
     check_cluster_name(check);
     check_dates(check, check->tree);
-    check_sync(check);
 }

@@ -14,6 +14,8 @@ struct worker_record {
     uint64_t instance;
     bool has_setup; /* `setup` is known */
     struct setup_record setup;
+    uint64_t mounts;         /* what was copied to it last (mount_sync.c); 0 if unknown */
+    int64_t mounts_retry_ms; /* after a failed copy, on the loop's clock */
     enum slot_state state;
     bool is_replacement; /* the worker replaces a failed one */
     /* Events that were written. */

@@ -206,9 +206,22 @@ bool worker_setups_key(const struct worker_setups *setups, const struct worker_m
     return ok;
 }
 
+static void worker_finish(struct worker *worker, const char *what)
+{
+    worker_log(worker, "%s", what);
+    end_work(worker);
+    tag(worker, STR("up-to-date"));
+    tell_news(worker, SETUP_DONE);
+    worker_phase(worker, PHASE_JOINING, STR(""));
+}
+
 void worker_send(struct worker *worker)
 {
     struct err err;
+    if (worker->machine.only_copies) {
+        worker_finish(worker, "all copies finished");
+        return;
+    }
     if (!worker->has_plan && !plan_worker(worker, &err)) {
         if (err.kind == ERR_NOT_FOUND) {
             worker_wait(worker, STR("the head has not created Ray's token yet"));
@@ -330,11 +343,7 @@ static void worker_setup_on_done(void *context, bool is_ok, const struct err *er
         fail_with(worker, worker->has_contact ? "the ssh connection" : "waiting for ssh", err);
         return;
     }
-    worker_log(worker, "all steps finished");
-    end_work(worker);
-    tag(worker, STR("up-to-date"));
-    tell_news(worker, SETUP_DONE);
-    worker_phase(worker, PHASE_JOINING, STR(""));
+    worker_finish(worker, "all steps finished");
 }
 
 /* ---- starting ---- */
@@ -434,8 +443,8 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     }
     worker = worker_setup_add(setups, machine);
     worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
-    worker_log(worker, "starting setup of %.*s at %.*s", STR_ARG(machine->id),
-               STR_ARG(machine->address));
+    worker_log(worker, "starting %s %.*s at %.*s", machine->only_copies ? "copies to" : "setup of",
+               STR_ARG(machine->id), STR_ARG(machine->address));
     /* A worker that was set up before has generated its own host key, which is already pinned. Own
      * machines were pinned by `up`. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&

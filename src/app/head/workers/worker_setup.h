@@ -73,7 +73,8 @@ struct worker_machine {
     const struct config_node_type *type;
     struct str run; /* name of its request: 32 hexadecimal digits */
     bool is_spot;
-    bool keeps_ray; /* skip its start commands */
+    bool keeps_ray;   /* skip its start commands */
+    bool only_copies; /* it is set up: copy the mounts, run no step */
 };
 
 /* The key of its steps, including start commands, STEP_KEY_SIZE bytes: changes if a step does. */
