@@ -4,6 +4,7 @@ import driver
 import files
 import programs
 import pytest
+import test_verbs
 
 BOX = "ray_container"
 
@@ -205,5 +206,56 @@ def test_a_user_joins_the_group_during_the_setup(cluster):
     assert alive(made) == 2
     assert driver.in_machine(made.head, "cat", "info").endswith("\nb\n")
     assert made("exec", "echo $HOME").out.split() == ["/root"]
+    made.down()
+    assert made.remains() == {}
+
+
+# Two tasks on two nodes. The node of one is interrupted, and the task runs again elsewhere.
+JOB = """
+import socket
+import time
+
+import ray
+
+ray.init(address="auto", logging_level="ERROR")
+
+
+@ray.remote(num_cpus=1, max_retries=5)
+def work():
+    time.sleep(25)
+    return socket.gethostname()
+
+
+print("hosts", *ray.get([work.remote() for _ in range(2)]))
+"""
+
+
+@pytest.mark.long(seconds=600)
+def test_scaling_and_a_spot_interruption(cluster):
+    """Workers in containers come for a job, one is replaced after its notice, and idle ones go."""
+    config = files.docker("scales", workers=3, idle_timeout_minutes=0.1)
+    spot = {"InstanceMarketOptions": {"MarketType": "spot"}}
+    config["available_node_types"] = {
+        "head": files.node_type(files.DOCKER, resources={"CPU": 0}),
+        "spot": files.node_type(files.DOCKER, config=spot, min_workers=0, max_workers=3)}
+    made = cluster(files.impatient(config))
+    made.up()
+    assert len(ids(made)) == 1
+    made.laptop.file("job.py", JOB)
+    job = made.start("submit", made.laptop.here / "job.py")
+    driver.wait_for(lambda: alive(made) == 3, 120, 0.5, "both workers")
+    victim = ids(made)[1]
+    assert container(victim, "{{.Config.Image}}") == "bed/ray:1"
+    made.bed.notice(victim)
+    driver.wait_for(lambda: len(set(ids(made)) | {victim}) == 4, 60, 0.2, "the replacement")
+    out, err = job.communicate(timeout=200)
+    assert job.returncode == 0 and "hosts ip-" in out, out + err
+    terminal = test_verbs.Terminal(made.laptop, "attach", made.path)
+    terminal.type("echo in=$HOME=$((6 * 7)); exit 5\n")
+    terminal.expect("in=/root=42")
+    assert terminal.end() == 5
+    assert made("exec", "echo $HOME", "--run-env", "docker").out.split() == ["/root"]
+    assert made("exec", "echo $HOME", "--run-env", "host").out.split() == ["/home/ubuntu"]
+    driver.wait_for(lambda: len(ids(made)) == 1, 150, 0.5, "the end of idle workers")
     made.down()
     assert made.remains() == {}

@@ -73,11 +73,17 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(bed, ec2, run, key_files, key_name, group):
+def image():
+    """Of the machines; a test may have its own."""
+    return files.RAY
+
+
+@pytest.fixture
+def hosts(bed, ec2, run, key_files, key_name, group, image):
     """Three machines."""
     bed.set(vpn=1)  # the laptop is in the network of the machines
     everything = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
-    ids = run(Count=HOSTS, ImageId=files.RAY, KeyName=key_name,
+    ids = run(Count=HOSTS, ImageId=image, KeyName=key_name,
               SecurityGroupIds=[group(everything)])
     key = key_files[0]
     found = [driver.wait_for(lambda i=i: reachable(ec2, i, key), seconds=60) for i in ids]
@@ -176,3 +182,32 @@ def test_scaling_between_free_hosts(hosts, cluster):
                     seconds=60, step=1, what="the end of idle nodes")
     made.down()
     assert hosts.is_clean() == {}
+
+
+@pytest.fixture
+def docker_bed(running_base_bed):
+    driver.client.up(["base", "ray", "docker"], seconds=3600)
+
+
+@pytest.mark.long(seconds=600)
+@pytest.mark.parametrize("image", [files.DOCKER])
+def test_in_containers(docker_bed, hosts, cluster):
+    """A program on all nodes, an update, and `down`, which stops the containers."""
+    docker = files.docker()["docker"]
+    made = cluster(hosts.config(docker=docker, setup_commands=["echo $HOME >> ~/order"]))
+    made.up(seconds=240)
+    boxes = ["docker", "exec", docker["container_name"]]
+    use_all(made)
+    for host in hosts.ids:
+        assert driver.in_machine(host, *boxes, "cat", "/root/order").split() == ["/root"]
+    assert made("exec", "echo $HOME").out.split() == ["/root"]
+    assert made("exec", "echo $HOME", "--run-env", "host").out.split() == ["/home/ubuntu"]
+    made.rewrite(setup_commands=["echo again >> ~/order"])
+    made.up(seconds=240)
+    use_all(made)
+    for host in hosts.ids:
+        assert driver.in_machine(host, *boxes, "cat", "/root/order").split() == ["/root", "again"]
+    made.down()
+    assert hosts.is_clean() == {}
+    for host in hosts.ids:
+        assert driver.in_machine(host, "docker", "ps", "-aq").split() == []
