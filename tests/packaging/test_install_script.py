@@ -86,7 +86,7 @@ def test_installs_upgrades_and_removes(script, tmp_path):
 
 
 def test_runs_nothing_in_the_folder_for_temporary_files(script, tmp_path):
-    """Some systems mount it without the permission to run programs. Here, no file fits into it."""
+    """Some systems mount it with the option noexec."""
     noexec = tmp_path / "noexec"
     noexec.mkdir()
     with open(tmp_path / "inside.sh", "w", encoding="ascii") as stream:
