@@ -2,32 +2,31 @@
 #include "cli/autoscaler_run.h"
 #include "cli/output.h"
 
-static int linux_only_run(const struct cli *cli, const char *name)
+static int linux_only_run(const struct cli *cli)
 {
     struct err err;
     err_set(&err, ERR_USAGE,
-            "shoal %s runs on the nodes of a cluster, which have Linux, and not on macOS. shoal up "
-            "starts it there",
-            name);
+            "this command runs on the nodes of a cluster, which have Linux, and not on macOS; "
+            "`shoal up` starts it there");
     return output_error(cli, &err);
 }
 
 int autoscaler_run(const struct cli *cli, const void *fields)
 {
     (void)fields;
-    return linux_only_run(cli, "autoscaler");
+    return linux_only_run(cli);
 }
 
 static int linux_only_node(const struct cli *cli, const void *fields)
 {
     (void)fields;
-    return linux_only_run(cli, "node");
+    return linux_only_run(cli);
 }
 
 static int linux_only_ctl(const struct cli *cli, const void *fields)
 {
     (void)fields;
-    return linux_only_run(cli, "ctl");
+    return linux_only_run(cli);
 }
 
 #define LINUX_ONLY_VERB(NAME)                                                \
