@@ -250,7 +250,7 @@ bool gcp_draft(struct provider *base, const struct launch_request *request, stru
     json_put_text(draft, "token", request->token);
     json_put_number(draft, "launch", (int64_t)request->launch);
     json_put_text(draft, "zone", zone);
-    gcp_request_id(arena_printf(arena, "shoal %.*s %.*s", STR_ARG(request->token), STR_ARG(zone)),
+    gcp_request_id(arena_printf(arena, "launch %.*s %.*s", STR_ARG(request->token), STR_ARG(zone)),
                    id);
     json_put_text(draft, "request", str_from(id));
     json_object_set_new(draft, "body",
