@@ -4,6 +4,8 @@ import json
 import pathlib
 import sys
 
+import pytest
+
 from front import wait_for
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
@@ -295,3 +297,24 @@ def test_a_limit_on_cost_is_named(front):
     assert "would cost more than max_hourly_cost allows" in done.err, str(done)
     assert "max_hourly_cost" in laptop("explain", file).out
     assert workers(front) == []
+
+
+@pytest.mark.parametrize("planner, chosen", [("ray", "m5.large"), ("price", "m5.xlarge")])
+def test_the_planner_chooses_the_node_type(front, planner, chosen):
+    """Both fit. Ray prefers the type that the task uses up, `price` the one that costs less."""
+    laptop = front.laptop()
+    content = front.cluster("demo", workers=0, max_workers=2)
+    node = content["available_node_types"]["worker"]
+    content["available_node_types"] |= {
+        "worker": {**node, "resources": {"CPU": 2}, "min_workers": 0, "max_workers": 1},
+        "large": {"node_config": {**node["node_config"], "InstanceType": "m5.xlarge"},
+                  "resources": {"CPU": 4}, "min_workers": 0, "max_workers": 1}}
+    content["metadata"] = {"shoal": {"planner": planner,
+                                     "prices": {"m5.large": 0.5, "m5.xlarge": 0.2}}}
+    file = laptop.file("cluster.yaml", content)
+    laptop("up", "-y", file)
+    front.head("demo").run("sh", "-c", """echo '[{"CPU": 2}]' > /tmp/ray/demand.json""")
+    wait_for(lambda: len(front.alive("demo")) == 2, 60, what="a worker")
+    assert [m.type for m in front.alive("demo") if m.kind == "worker"] == [chosen]
+    laptop("down", "-y", file)
+    assert front.remains() == {}
