@@ -154,6 +154,18 @@ def test_a_failed_head_keeps_the_record(start):
     assert laptop.swap("", "") == RULE
 
 
+def test_an_edited_file_is_prepared_again(start, tmp_path):
+    """The next launch has the node_config of the file as it is now."""
+    for number, kind in enumerate(("small", "large", "large")):
+        settings = {"type": "external", "module": "toy_cloud.ToyProvider",
+                    "state": str(tmp_path / "toy.json")}
+        types = {"worker": {"node_config": {"InstanceType": kind}, "resources": {}}}
+        laptop = start(config={"provider": settings, "available_node_types": types})
+        made = laptop.launch(f"t{number}")["machines"][0]
+        assert json.loads((tmp_path / "toy.json").read_text())[made["id"]]["kind"] == kind
+        laptop.close()
+
+
 # ---- bad habits ----
 
 

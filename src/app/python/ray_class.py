@@ -162,6 +162,7 @@ class Nodes:
         self.kind = call(self.load)
         self.forgets = self.kind.__name__ in FORGETFUL
         self.input = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
+        self.given = self.config
         ready = self.state.bootstrapped()
         self.is_ready = (self.is_head or ready.get("input") == self.input or
                          "available_node_types" not in self.config)
@@ -186,7 +187,7 @@ class Nodes:
             if self.is_ready:
                 return
             config = call(self.kind.fillout_available_node_types_resources,
-                          copy.deepcopy(self.config))
+                          copy.deepcopy(self.given))
             self.config = call(self.kind.bootstrap_config, config)
             self.make()
             self.config = call(self.object.prepare_for_head_node, self.config) or self.config
