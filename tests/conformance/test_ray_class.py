@@ -2,6 +2,7 @@
 provider, classes with bad habits, and Ray's own classes with stubs of their SDKs.
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -145,6 +146,44 @@ def test_a_record_that_was_lost_with_the_head_is_not_taken_from_an_old_file(star
     nodes[made["id"]]["gone"] = True
     state.write_text(json.dumps(nodes))
     assert laptop.swap("", "") == ""
+
+
+def until(there):
+    while not there():
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("result", ["", "fail"])
+def test_a_renewal_while_the_head_is_terminated(start, tmp_path, result):
+    """The record is in the file from then on, or stays with the head that could not be ended."""
+    laptop = start("Slow")
+    laptop.swap("", RULE)
+    head = laptop.launch(tags=HEAD)["machines"][0]["id"]
+    number = laptop.send("terminate", ids=[head])
+    until((tmp_path / "ending").exists)
+    assert json.loads(laptop.swap("", "")) == json.loads(RULE)
+    (tmp_path / "go.new").write_text(result)
+    (tmp_path / "go.new").rename(tmp_path / "go")
+    reply = json.loads(laptop.child.stdout.readline())
+    assert reply["id"] == number and reply.get("error") == ("unknown" if result else None), reply
+    assert json.loads(laptop.swap("", "")) == json.loads(RULE)
+    assert [m["state"] for m in laptop.list()] == (["running"] if result else [])
+
+
+def test_two_processes_change_the_file_of_the_machine(start, tmp_path):
+    laptop, other = start(), tmp_path / "laptop" / "ray-class.json"
+    made = laptop.launch()["machines"][0]["id"]
+    laptop.swap("", RULE)
+    with open(f"{other}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        data = json.loads(other.read_text())
+        laptop.send("terminate", ids=[made])
+        until(lambda: json.loads((tmp_path / "toy.json").read_text())[made]["gone"])
+        time.sleep(0.5)  # without the lock, it would write now
+        other.write_text(json.dumps({**data, "record": record(uid="e" * 32)}))
+    assert "error" not in json.loads(laptop.child.stdout.readline())
+    assert json.loads(laptop.swap("", ""))["uid"] == "e" * 32
+    assert [m["id"] for m in laptop.ask("list")["machines"]] == [made]
 
 
 def test_a_failed_head_keeps_the_record(start):

@@ -389,10 +389,13 @@ class Nodes:
     def terminate(self, ids):
         listed = {machine["id"]: machine for machine in self.list()}
         wanted = [node for node in ids if node in listed and listed[node]["state"] != "gone"]
-        if any(listed[node]["tags"].get(KIND) == "head" for node in wanted):
-            text = self.record()[0]
-            if text:
-                self.state.write(text)  # the tags end with it
+        heads = [node for node in wanted if listed[node]["tags"].get(KIND) == "head"]
+        if heads:
+            with self.state.lock():
+                text = self.record()[0]
+                if text:
+                    self.state.write(text)  # the tags end with it
+                self.ending.update((node, time.monotonic()) for node in heads)
         most = self.object.max_terminate_nodes or len(wanted) or 1
         try:
             for at in range(0, len(wanted), most):
@@ -400,6 +403,8 @@ class Nodes:
         except Raised as error:
             left = {machine["id"] for machine in self.list()} & set(wanted)
             if left:
+                for node in heads:
+                    self.ending.pop(node, None)
                 raise Failure("unknown", f"{error}; still listed: {', '.join(sorted(left))}"
                               ) from None
         self.state.add_gone({node: listed[node] for node in wanted})
@@ -503,14 +508,20 @@ class State:
     def __init__(self, folder, is_head):
         self.path = os.path.join(folder, "ray-class.json")
         self.ready = os.path.join(folder, "plug-in" if is_head else "", "ray-class-bootstrap.json")
-        self.mutex = threading.RLock()
+        self.mutex, self.depth = threading.RLock(), 0
 
     @contextlib.contextmanager
     def lock(self):
+        """Also against other processes. A thread may take it again."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         with self.mutex, open(self.path + ".lock", "w", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+            if self.depth == 0:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            self.depth += 1
+            try:
+                yield
+            finally:
+                self.depth -= 1
 
     @staticmethod
     def load(path):
@@ -529,7 +540,7 @@ class State:
         os.replace(path + ".new", path)
 
     def change(self, **parts):
-        with self.mutex:
+        with self.lock():
             data = self.load(self.path)
             if {**data, **parts} != data:
                 self.save(self.path, {**data, **parts})
@@ -564,7 +575,7 @@ class State:
                 self.load(self.path).get("gone", {}).items() if node not in listed]
 
     def add_gone(self, machines):
-        with self.mutex:
+        with self.lock():
             day = time.time() - 24 * 3600
             old = {node: machine for node, machine in self.load(self.path).get("gone", {}).items()
                    if machine["ended_at"] > day}
@@ -574,7 +585,7 @@ class State:
             self.change(gone=old)
 
     def drop_gone(self, node):
-        with self.mutex:
+        with self.lock():
             every = self.load(self.path).get("gone", {})
             if every.pop(node, None):
                 self.change(gone=every)
@@ -586,13 +597,13 @@ class State:
         return self.load(self.path).get("tags", {}).get(node, {})
 
     def add_tags(self, node, tags):
-        with self.mutex:
+        with self.lock():
             every = self.load(self.path).get("tags", {})
             self.change(tags={**every, node: {**every.get(node, {}), **tags}})
 
     def drop_tags(self, node):
         if self.tags(node):
-            with self.mutex:
+            with self.lock():
                 every = self.load(self.path).get("tags", {})
                 every.pop(node, None)
                 self.change(tags=every)

@@ -120,6 +120,18 @@ class Hanging(ToyProvider):
         time.sleep(10000)
 
 
+class Slow(ToyProvider):
+    """Terminates a node once there is a file "go" next to its state."""
+
+    def terminate_node(self, node_id):
+        self.path.with_name("ending").touch()
+        while not self.path.with_name("go").exists():
+            time.sleep(0.05)
+        if self.path.with_name("go").read_text("utf-8") == "fail":
+            raise RuntimeError("the connection was reset")
+        super().terminate_node(node_id)
+
+
 class Forgetful(ToyProvider):
     """Stores only the tags that Ray itself uses, as Ray's class for Aliyun does."""
 
