@@ -243,6 +243,11 @@ static void google_has_these_names(void **state)
          "2:75 error region: \"us-west1\"*"},
         {"cluster_name: x\n" IN("region: us-west1, availability_zone: 'us-west1-a, us-west1-b'"),
          ""},
+        {"cluster_name: x\n" IN("region: us-south1, availability_zone: us-south1-ai1b"), ""},
+        {"cluster_name: x\n" IN("region: us-west1, availability_zone: us-west1-"),
+         "2:75 error region: \"us-west1-\"*"},
+        {"cluster_name: x\n" IN("region: us-west1, availability_zone: us-west1b"),
+         "2:75 error region: \"us-west1b\"*"},
         {"cluster_name: x\nprovider: {type: gcp, project_id: My Project, region: us-west1, "
          "availability_zone: us-west1-a}\n",
          "2:35 error bad-value: \"My Project\"*ID*(*not its name*)"},

@@ -153,7 +153,10 @@ static void check_gcp_place(const struct check *check)
     struct str rest = value_is(zones, VALUE_STRING) ? zones->text : STR("");
     while (rest.len > 0) {
         struct str zone = str_trim(str_cut(&rest, ','));
-        bool is_inside = zone.len == region->text.len + 2 && check_gcp_is_zone(zone) &&
+        struct str name = str_sub(zone, region->text.len, zone.len); /* "-a", "-ai1a" */
+        bool is_inside = name.len > 1 && name.ptr[0] == '-' &&
+                         check_gcp_is_lower(name.ptr[name.len - 1]) &&
+                         check_gcp_has_only(str_sub(name, 1, name.len), STR("")) &&
                          str_eq(str_sub(zone, 0, region->text.len), region->text);
         if (!is_inside) {
             struct diag *diag = diag_error(check->diags, "region", zones->place,
