@@ -30,16 +30,17 @@ import zlib
 TOKEN, RECORD, LAUNCH = "shoal-token", "shoal-record-", "shoal-launch"
 KIND, TYPE, UID = "ray-node-type", "ray-user-node-type", "shoal-cluster-uid"
 CHUNK_CHARS = 60  # of a tag: the strictest cloud allows 63 of a-z, 0-9, - and _
-SECONDS = {"list": 50, "launch": 280, "terminate": 280, "hello": 280}  # Shoal waits for 300
-ADDRESS_SECONDS = 10
+SECONDS = {"launch": 280, "terminate": 280, "hello": 280, "remove": 280}  # Shoal waits for 300
+OTHER_SECONDS = 50
+ADDRESS_SECONDS = 10  # of one listing
 APPEAR_SECONDS = 30
 AGAIN_SECONDS = 20
 # The tags of these classes are lost with the process that set them.
 FORGETFUL = {"VsphereWcpNodeProvider"}
 WORDS = (
+    ("throttled", r"throttl|rate ?(limit ?)?exceeded|requestlimitexceeded|too many requests"),
     ("quota", r"quota|limit ?exceeded|limit reached"),
-    ("capacity", r"capacity|exhausted|insufficient|stock|sold out|unavailable"),
-    ("throttled", r"throttl|rate ?exceeded|too many requests"),
+    ("capacity", r"capacity|exhausted|insufficient|\bstock\b|sold out|(?<!service )unavailable"),
     ("denied", r"denied|unauthori|forbidden|credential|permission"),
 )
 MISTAKES = (TypeError, KeyError, AttributeError, NotImplementedError, ValueError, ImportError)
@@ -154,7 +155,7 @@ class Nodes:
         # Shoal has no use for stopped nodes: a node that is terminated must be gone.
         self.config["provider"]["cache_stopped_nodes"] = False
         self.list_lock, self.launch_lock = threading.Lock(), threading.Lock()
-        self.addresses, self.asked = {}, set()
+        self.addresses, self.asked, self.patience = {}, set(), 0
         self.ending = {}  # nodes that were terminated and may still be listed: when
         sys.path[:0] = [folder for folder in more.get("modules", []) if folder not in sys.path]
         sys.argv = (["monitor.py", "--autoscaling-config=" + os.path.expanduser(
@@ -237,7 +238,7 @@ class Nodes:
                     self.asked.discard(key)
             thread = threading.Thread(target=ask, daemon=True)
             thread.start()
-            thread.join(ADDRESS_SECONDS)
+            thread.join(max(self.patience - time.monotonic(), 0.05))
         return self.addresses.get(key, "")
 
     def machine(self, node):
@@ -282,6 +283,7 @@ class Nodes:
         """All nodes. One that vanishes in the meantime is left out."""
         with self.list_lock:
             machines = []
+            self.patience = time.monotonic() + ADDRESS_SECONDS
             for node in self.ids():
                 try:
                     machines.append(self.machine(node))
@@ -465,7 +467,8 @@ class Nodes:
     def remove_rest(self, value):
         """As `ray down` does when no node is left."""
         clean = getattr(self.object, "cleanup_cluster_resources", None)
-        if value == "" and clean and self.is_ready and not self.is_head:
+        is_prepared = self.is_ready or self.state.bootstrapped()  # also if the file was edited
+        if value == "" and clean and is_prepared and not self.is_head:
             call(clean)
         if value == "":
             self.state.forget_bootstrapped()
@@ -687,8 +690,10 @@ class Adapter:
         may hold a lock, so this process ends and Shoal starts another."""
         done, timer = [False], []
         thread = threading.Thread(target=self.work, args=(request, done, timer), daemon=True)
-        seconds = int(os.environ.get("SHOAL_ADAPTER_SECONDS", "0")) or SECONDS.get(
-            request["op"], 50)
+        is_remove = request["op"] == "swap" and request["expect"] and not request["value"]
+        op = "remove" if is_remove else request["op"]  # cleanup_cluster_resources() may take long
+        limits = {**SECONDS, **json.loads(os.environ.get("SHOAL_ADAPTER_SECONDS", "{}"))}
+        seconds = limits.get(op, OTHER_SECONDS)
 
         def give_up():
             with self.mutex:

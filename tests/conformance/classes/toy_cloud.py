@@ -120,6 +120,17 @@ class Hanging(ToyProvider):
         time.sleep(10000)
 
 
+class Cleaning(ToyProvider):
+    def cleanup_cluster_resources(self):
+        time.sleep(3)
+        print("the network was deleted")
+
+
+class Raising(ToyProvider):
+    def create_node(self, node_config, tags, count):
+        raise RuntimeError(tags["shoal-token"])
+
+
 class Slow(ToyProvider):
     """Terminates a node once there is a file "go" next to its state."""
 
@@ -144,6 +155,7 @@ class Waiting(ToyProvider):
     """Waits for an address for ever, as Ray's class for Aliyun does."""
 
     def external_ip(self, node_id):
+        print("waiting for", node_id)
         time.sleep(10000)
 
 
