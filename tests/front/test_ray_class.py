@@ -44,7 +44,7 @@ def test_up_and_down(front):
     config["max_workers"] = 2
     laptop.file("cluster.yaml", config)
     laptop("up", "-y", file)
-    wait_for(lambda: len(front.alive("demo")) == 3, 60, what="the second worker")
+    wait_for(lambda: len(front.alive("demo")) == 3, what="the second worker")
     assert any(row["who"] == "alice" or row["as"] == "alice" for row in front.calls(
         action="RunInstances"))
     laptop("down", "-y", file)
