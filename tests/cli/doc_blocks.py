@@ -4,7 +4,8 @@ Without a mark, a `yaml` block is validated as part of a cluster file, and the c
 `console` block are run; where the page shows their output, it is compared. A comment on the line
 before the block changes that:
 
-  <!-- in: node_config -->     validated as part of a node type (or `workload`: as a workload file)
+  <!-- in: node_config -->     validated as part of a node type (or `workload`: as a workload file;
+                               `class_file`: as part of a file for a class of Ray)
   <!-- printed by: COMMAND --> the block is what this command prints, as JSON
   <!-- run on a cluster -->    run by tests/front/test_docs.py
   <!-- not run: REASON -->     nothing
@@ -25,7 +26,8 @@ BLOCK = re.compile(r"(?:^ *<!-- ([^\n]*) -->\n)?^( *)```(\w*)\n(.*?)^ *```$",
 # What runs the blocks of these pages: their transcripts are long and come from real runs.
 PAGES_OF_OTHER_TESTS = {
     "failures.md": "tests/front/pains.py and tests/cluster/test_pains.py produce the transcripts"}
-MARKS = re.compile(r"(in: (node_config|workload)|printed by: .+|run on a cluster|not run: .{10,})$")
+MARKS = re.compile(r"(in: (node_config|workload|class_file)|printed by: .+|run on a cluster|"
+                   r"not run: .{10,})$")
 
 
 def blocks_of(text, page=""):

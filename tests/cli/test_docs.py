@@ -11,6 +11,12 @@ import test_readme
 
 SMALLEST = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
 TYPE = "available_node_types:\n  head:\n    node_config:\n      InstanceType: m5.large\n"
+# Ray has no defaults for its external provider.
+CLASS_FILE = ("cluster_name: demo\nmax_workers: 2\nauth: {ssh_user: ubuntu}\n"
+              "head_node_type: head\n"
+              "available_node_types: {head: {node_config: {}, resources: {CPU: 4}}}\n"
+              "cluster_synced_files: []\nsetup_commands: []\nhead_setup_commands: []\n"
+              "worker_setup_commands: []\n")
 ALL = doc_blocks.blocks()
 
 
@@ -21,6 +27,8 @@ def chosen(language, mark):
 
 def as_file(block):
     """The cluster file that a yaml block is, or is a part of."""
+    if block.mark == "in: class_file":
+        return CLASS_FILE + block.text
     if block.mark:
         inside = "".join(f"      {line}\n" for line in block.text.splitlines())
         return SMALLEST + TYPE + inside + "head_node_type: head\n"
@@ -50,7 +58,7 @@ def test_every_block_has_a_test_or_a_reason():
     assert len(ALL) > 30
 
 
-@pytest.mark.parametrize("block", chosen("yaml", "|in: node_config"))
+@pytest.mark.parametrize("block", chosen("yaml", "|in: node_config|in: class_file"))
 def test_yaml(shoal, place, block):
     (place / "part.yaml").write_text(as_file(block))
     done = shoal("validate", "-o", "json", "part.yaml")
