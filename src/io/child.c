@@ -15,6 +15,7 @@
 #include "io/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,12 +362,16 @@ void child_forget(struct child *child)
 
 /*
  * Libraries open descriptors that a child would inherit (libcurl: its wake-up sockets). libuv
- * duplicates the three standard ones for the child, so all others may be closed on exec.
+ * duplicates the three standard ones for the child, so all others may be closed on exec. libuv's
+ * way includes the standard ones, but a program in the foreground inherits them: foreground.c.
  */
 static void child_close_others(void)
 {
     if (!os_close_on_exec_all()) {
         uv_disable_stdio_inheritance();
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+            (void)fcntl(fd, F_SETFD, 0);
+        }
     }
 }
 

@@ -8,11 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ARGV(...)         \
@@ -293,6 +299,36 @@ static void no_descriptor_is_inherited(void **state)
     close(leaky[0]);
     close(leaky[1]);
     assert_string_equal(seen.out, "0\n1\n2\n");
+}
+
+/* As on Linux before 5.11 and on macOS. It stays so until the process ends. */
+static bool forbid_close_range(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = ARRAY_LEN(filter), .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void the_same_without_close_range(void **state)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool ok = forbid_close_range();
+        no_descriptor_is_inherited(state);
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+            ok = ok && fcntl(fd, F_GETFD) == 0; /* programs in the foreground inherit them */
+        }
+        _exit(ok ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void pipes_can_be_opened_again(void **state)
@@ -613,6 +649,7 @@ int main(void)
         cmocka_unit_test(endless_output_does_not_block_or_grow),
         cmocka_unit_test(only_allowed_variables_are_seen),
         cmocka_unit_test(no_descriptor_is_inherited),
+        cmocka_unit_test(the_same_without_close_range),
         cmocka_unit_test(pipes_can_be_opened_again),
         cmocka_unit_test(what_cannot_start_says_why),
         cmocka_unit_test(a_foreign_signal_is_told),
