@@ -392,7 +392,8 @@ def test_the_token_stays(home):
 # In a PID namespace of its own: another Ray may run on this machine.
 IDLE = """
 "$SHOAL" node idle
-"$PYTHON" "$SCRIPT" & sleep 0.3
+"$PYTHON" "$SCRIPT" &
+until grep -q log_monitor /proc/$!/cmdline; do sleep 0.01; done
 "$SHOAL" node idle || echo in use
 kill $!; wait
 mkdir "$TMPDIR/ray" && echo 10.0.0.1:6379 > "$TMPDIR/ray/ray_current_cluster"

@@ -137,7 +137,7 @@ def test_a_machine_from_its_metadata(front, api):
 
 
 def test_stop_start_and_preemption(front, api):
-    front.set(preempt=0.5)
+    front.set(preempt=3)
     made = api.insert("one", {"enable-guest-attributes": "TRUE"}, scheduling=SPOT)
     machine = front.machines()[0]
     first_key = wait_for(lambda: api.host_key("one"), 20, 0.1, "the host key")

@@ -110,11 +110,11 @@ def test_bodies_that_are_refused(raw):
 
 
 def test_a_stockout_ends(raw, cloud):
-    cloud.stockout(zone=ZONE, model="SPOT", end=0.8)
+    cloud.stockout(zone=ZONE, model="SPOT", end=3)
     body = {"instanceProperties": properties(scheduling=SPOT)}
     assert bulk(raw, ["one"], **body)["error"]
     assert "error" not in bulk(raw, ["two"])  # not spot
-    time.sleep(0.8)
+    time.sleep(3)
     assert "error" not in bulk(raw, ["three"], **body)
 
 

@@ -104,10 +104,10 @@ def test_the_notice_of_a_preemption(raw, cloud):
     raw.wait(raw.zonal("POST", "instances", body)[1])
     server = Server(cloud, "one")
     seen = []
+    etag = server("instance/preempted").headers["ETag"]
     thread = threading.Thread(target=lambda: seen.append(
-        server("instance/preempted", wait_for_change="true").text))
+        server("instance/preempted", wait_for_change="true", last_etag=etag).text))
     thread.start()
-    time.sleep(0.2)
     begin = time.time()
     assert cloud.preempt(instance="one") == {"seconds": 1}
     thread.join(10)
