@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import secrets
 import subprocess
 import sys
 import urllib.request
@@ -55,6 +56,12 @@ def annotation(path, finding):
     place = f"file={escaped(path, ':,')},line={line},col={column}"
     hint = f" ({finding['hint']})" if finding.get("hint") else ""
     return f"::{finding['level']} {place}::{escaped(finding['text'] + hint)}"
+
+
+def without_commands(text):
+    """Text for the log, in which GitHub finds no workflow command."""
+    end = secrets.token_hex(16)
+    return f"::stop-commands::{end}\n{text}\n::{end}::"
 
 
 def fenced(text):
@@ -123,10 +130,10 @@ def main(argv):
         return 0
     reviews = [review(path, args.plan) for path in paths]
     text = "\n\n".join([MARK, "## Shoal", *(one for one, _, _ in reviews)])
+    print("\n".join(line for _, lines, _ in reviews for line in lines))
+    print(without_commands(text))
     if len(text) > LONGEST:
         text = text[:LONGEST] + "\n\n(The rest is in the log of the job.)"
-    print("\n".join(line for _, lines, _ in reviews for line in lines))
-    print(text)
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as summary:
             summary.write(text + "\n")

@@ -25,10 +25,10 @@ BAD = GOOD + "max_worker: 3\n"
 
 @pytest.fixture(name="env")
 def made_env(tmp_path):
-    """No credentials, no metadata service, nothing of the caller's GitHub."""
+    """No credentials, no metadata service, nothing of the caller's git and GitHub."""
     (tmp_path / "home").mkdir()
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("GITHUB_", "AWS_"))}
+            if not name.startswith(("GIT", "AWS_"))}
     return {**kept, "PATH": f"{SHOAL.parent}:{kept['PATH']}", "HOME": str(tmp_path / "home"),
             "AWS_EC2_METADATA_DISABLED": "true", "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
@@ -178,6 +178,28 @@ def test_output_cannot_forge_annotations():
                                               "text": "x\n::error::y", "hint": ""})
     assert said == "::error file=a%2Cb%3Ac%0A.yaml,line=1,col=1::x%0A::error::y"
     assert script.fenced("a\n```\nb").startswith("````text\n")
+
+
+def test_a_file_cannot_give_commands_to_github(repo, env):
+    """Its name is in the review, which the log shows."""
+    name = "a\n::warning::forged.yaml"
+    (repo / name).write_text(GOOD)
+    lines = review(repo, env, name).stdout.splitlines()
+    stop = next(at for at, line in enumerate(lines) if line.startswith("::stop-commands::"))
+    end = lines.index("::" + lines[stop].removeprefix("::stop-commands::") + "::")
+    found = [at for at, line in enumerate(lines) if line.startswith("::warning::")]
+    assert found and all(stop < at < end for at in found)
+
+
+def test_the_log_has_what_the_comment_lacks(repo, env, tmp_path):
+    summary = tmp_path / "summary"
+    wrong = "".join(f"max_worker{number}: 3\n" for number in range(400))
+    (repo / "long.yaml").write_text(GOOD + wrong)
+    done = review(repo, env, *["long.yaml"] * 3, GITHUB_STEP_SUMMARY=str(summary))
+    assert len(summary.read_text()) < 60100 < len(done.stdout)
+    assert summary.read_text().endswith("(The rest is in the log of the job.)\n")
+    shown = done.stdout.partition("::stop-commands::")[2]
+    assert shown.count("### `long.yaml`") == 3
 
 
 def test_the_action_calls_the_script():
