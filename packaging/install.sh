@@ -132,7 +132,7 @@ work_in_prefix() {
 }
 
 clean_up() {
-    rm -rf "$work"
+    [ -z "$work" ] || rm -rf "$work"
     [ -z "$is_new" ] || rmdir "$prefix" 2>/dev/null || :
 }
 
@@ -164,10 +164,13 @@ main() {
         *) prefix=$PWD/$prefix ;;
     esac
     list=$prefix/share/shoal/installed-files
+    work=
     is_new=
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
     if [ -n "$uninstalls" ]; then
         work=$(mktemp -d)
-        trap clean_up EXIT
         uninstall
         return
     fi
@@ -179,9 +182,6 @@ main() {
     [ -f "$list" ] || [ ! -e "$prefix/bin/shoal" ] || fail "$prefix/bin/shoal exists and was not" \
         "installed by this script; remove it, or use --prefix"
     work_in_prefix
-    trap clean_up EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM HUP
     fetch "$from/$name.tar.gz" "$work/$name.tar.gz"
     [ -n "$sha256" ] || fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
     verify "$work/$name.tar.gz" "$name.tar.gz" "$sha256"

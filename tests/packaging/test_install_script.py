@@ -99,6 +99,20 @@ def test_runs_nothing_in_the_folder_for_temporary_files(script, tmp_path):
     assert not list(tmp_path.glob("there/.shoal-install*"))
 
 
+@pytest.mark.parametrize("words", [(), ("--uninstall",)])
+def test_a_signal_leaves_no_folder(script, tmp_path, words):
+    """It arrives when the folder for temporary files was just made."""
+    tools, made = tmp_path / "tools", tmp_path / "made"
+    tools.mkdir()
+    (tools / "mktemp").write_text(f'#!/bin/sh\n{shutil.which("mktemp")} "$@" | tee {made}\n'
+                                  "kill -TERM $PPID\n", encoding="ascii")
+    (tools / "mktemp").chmod(0o755)
+    done = script("--prefix", str(tmp_path / "there"), *words, path=f"{tools}:{os.defpath}")
+    assert done.returncode == 143, done.stderr
+    assert made.read_text().strip() and not os.path.exists(made.read_text().strip())
+    assert not (tmp_path / "there").exists()
+
+
 def test_a_mac_gets_its_own_tarball(script, tmp_path):
     for name, text in (("uname", 'case $1 in -s) echo Darwin ;; -m) echo arm64 ;; esac'),
                        ("other/uname", 'case $1 in -s) echo Plan9 ;; -m) echo x86_64 ;; esac')):
