@@ -152,6 +152,29 @@ static void a_head_without_ray_is_not_done(void **state)
     assert_true(scene->up.is_settled && !scene->up.is_ray_gone);
 }
 
+/* The connection is lost while `up` waits: what the service said last may be wrong now. */
+static void a_ray_that_is_not_seen_is_not_restarted(void **state)
+{
+    enum { LONG_MS = 60 * 1000 };
+    struct scene *scene = *state;
+    struct err why;
+    scene->setup.no_restart = true; /* the end of the wait is an error */
+    scene->up.is_update = scene->up.is_head_done = scene->up.is_tagging = true;
+    for (int round = 0; round < 2; round++) {
+        bool is_lost = round == 0;
+        say_ray(scene, true, 500);
+        if (is_lost) {
+            err_set(&why, ERR_UNAVAILABLE, "the connection was closed");
+            assert_false(up_has_lost_head(&scene->up, &why));
+            assert_false(scene->up.is_ray_gone);
+            loop_timer_stop(scene->up.wait_note);
+        }
+        scene->now_ms += LONG_MS;
+        loop_run(scene->session.loop); /* returns if there is nothing to wait for */
+        assert_int_equal(scene->up.launch.err.kind, is_lost ? ERR_NONE : ERR_UNAVAILABLE);
+    }
+}
+
 static void a_dead_ray_is_not_started_against_the_user_or_twice(void **state)
 {
     struct scene *scene = *state;
@@ -248,6 +271,7 @@ int main(void)
         TEST(a_refused_update_fails),
         TEST(what_is_waited_for_is_said),
         TEST(a_head_without_ray_is_not_done),
+        TEST(a_ray_that_is_not_seen_is_not_restarted),
         TEST(a_dead_ray_is_not_started_against_the_user_or_twice),
         TEST(a_service_without_a_lease_is_waited_for_two_minutes),
         TEST(a_service_that_gets_its_lease_is_waited_for_longer),

@@ -8,7 +8,7 @@ enum {
     AGAIN_MOST_MS = 2000,
     SAY_WAIT_MS = 20 * 1000,
     LEASE_WAIT_MS = 2 * 60 * 1000,  /* the lease of a dead process expires earlier */
-    RAY_GONE_MS = 3 * 1000,         /* it answered before; it may be about to be replaced */
+    RAY_GONE_MS = 6 * 1000,         /* it answered before; the service asks every 2 s */
     RAY_BOOT_MS = 30 * 1000,        /* the service itself starts Ray after a reboot */
     ANSWER_WAIT_MS = 5 * 60 * 1000, /* a rebooting head answers earlier */
 };
@@ -211,6 +211,8 @@ bool up_has_lost_head(struct up *up, const struct err *why)
 {
     struct err err;
     int64_t now_ms = loop_now_ms(up->launch.session->loop);
+    loop_timer_stop(up->ray_wait); /* Ray may run again: the next status counts */
+    up->is_ray_gone = false;
     if (up->no_answer_since_ms == 0) {
         up->no_answer_since_ms = now_ms;
     }
