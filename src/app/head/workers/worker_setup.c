@@ -394,14 +394,19 @@ static void free_worker(struct worker *worker)
 static void worker_setup_set_place(struct worker *worker)
 {
     const struct worker_setups_setup *setup = &worker->all->setup;
+    struct str id = worker->machine.id;
+    /* If a setup used the connection of a copy, its end would fail the setup. */
+    struct str session = worker->machine.only_copies
+                             ? arena_printf(&worker->arena, "%.*s copies", STR_ARG(id))
+                             : id;
     worker->place = (struct ssh_target){
         .user = setup->config->ssh_user,
         .address = worker->machine.address,
-        .machine = cluster_state_key_name(worker->machine.id),
-        .known_hosts = cluster_state_known_hosts(setup->state, worker->machine.id, &worker->arena),
+        .machine = cluster_state_key_name(id),
+        .known_hosts = cluster_state_known_hosts(setup->state, id, &worker->arena),
         .user_hosts = config_trusts_first_key(setup->config) ? "/dev/null" : NULL,
         .identity = setup->identity,
-        .control = cluster_state_control(setup->state, worker->machine.id, &worker->arena),
+        .control = cluster_state_control(setup->state, session, &worker->arena),
         .is_near = true,
     };
 }
@@ -507,7 +512,7 @@ void worker_setups_end(struct worker_setups *setups, uint64_t instance)
     if (!worker) {
         return;
     }
-    if (worker_setup_has_failed(worker)) {
+    if (worker_setup_has_failed(worker) && !worker->machine.only_copies) {
         end_work(worker);
         forget_old_failures(setups);
     } else {

@@ -86,7 +86,7 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
 /* The core gave up on it for this reason; its current phase is recorded as failed. */
 void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why);
 /* Its machine is terminating or gone: closes the session and forgets its progress, except for the
- * last failed workers. Not from a hook. */
+ * last failed setups. Not from a hook. */
 void worker_setups_end(struct worker_setups *setups, uint64_t instance);
 /* Continues setups that wait for the head. */
 void worker_setups_go_on(struct worker_setups *setups);
