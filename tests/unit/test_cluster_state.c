@@ -2,6 +2,7 @@
  * that. */
 #include "app/cluster_state.h"
 
+#include "app/launch/head_connection.h"
 #include "app/launch/launcher.h"
 #include "fixture.h"
 #include "io/file.h"
@@ -192,6 +193,23 @@ static void own_machines_need_no_key(void **state)
     tear_down(&scene);
 }
 
+/* Processes with the same id, in two containers with one home, must not read each other's log. */
+static void every_ssh_has_a_log_of_its_own(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    struct launcher_setup setup = {.config = scene.config};
+    assert_null(head_connection_log(&setup, &scene.f->arena)); /* the folder does not exist */
+    assert_true(open_state(&scene, true));
+    const char *first = head_connection_log(&setup, &scene.f->arena);
+    const char *second = head_connection_log(&setup, &scene.f->arena);
+    assert_true(first && second && strcmp(first, second) != 0);
+    assert_int_equal(file_stat(first).mode, 0600);
+    assert_int_equal(file_stat(second).kind, FILE_REGULAR);
+    tear_down(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_others_can_replace_is_not_used),
         cmocka_unit_test(a_first_host_key_goes_when_the_new_one_is_shown),
         cmocka_unit_test(own_machines_need_no_key),
+        cmocka_unit_test(every_ssh_has_a_log_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@
 #include "io/line_socket.h"
 #include "io/sha256.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -216,9 +218,13 @@ const char *head_connection_log(const struct launcher_setup *setup, struct arena
     if (!cluster_state_open(setup->config, false, arena, &state, &ignored)) {
         return NULL;
     }
-    const char *path = arena_printf(arena, "%s/ssh-log.%ld", state.folder, (long)getpid()).ptr;
-    (void)unlink(path); /* of a process that was killed and had our id */
-    return file_append(path, STR(""), PRIVATE, &ignored) ? path : NULL;
+    /* Not the process id: two containers with the same home may both have it. */
+    static const char name[] = "/ssh-log.XXXXXX";
+    size_t size = strlen(state.folder) + sizeof(name);
+    char *path = arena_alloc(arena, size);
+    snprintf(path, size, "%s%s", state.folder, name);
+    int fd = mkstemp(path); /* mode 0600 */
+    return fd >= 0 && close(fd) == 0 ? path : NULL;
 }
 
 void head_connection_store(const struct launcher_setup *setup, const struct launcher_head *head,
