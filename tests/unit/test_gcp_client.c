@@ -250,6 +250,20 @@ static void throttling_ends_with_the_deadline(void **state)
     stage_close(&stage);
 }
 
+/* An overloaded Google answers a wait at once, although the operation runs. */
+static void a_wait_that_ends_at_once_is_not_repeated_at_once(void **state)
+{
+    enum { MOST = 12 }; /* 2, and the pauses of 1.5 s: at least 100, 200, 400, 800 ms */
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage_add(&stage, 200, RUNNING, SCRIPT_ANSWER);
+    stage_run(&stage, (struct gcp_request){.method = "POST", .waits = true, .deadline_ms = 1500});
+    assert_int_equal(stage.reply.failure.outcome, OUTCOME_UNKNOWN);
+    assert_in_range(stage.requests, 1, MOST); /* 1: the machine is slow */
+    stage_close(&stage);
+}
+
 static void nothing_is_created_without_the_lease(void **state)
 {
     struct stage stage;
@@ -297,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_read_is_repeated_until_it_succeeds),
         cmocka_unit_test(a_change_keeps_its_id_and_waits),
+        cmocka_unit_test(a_wait_that_ends_at_once_is_not_repeated_at_once),
         cmocka_unit_test(an_error_in_the_operation_is_a_failure),
         cmocka_unit_test(what_only_may_have_happened_is_unknown),
         cmocka_unit_test(refusals_are_not_repeated),

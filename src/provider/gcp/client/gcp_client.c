@@ -335,6 +335,7 @@ static void gcp_call_on_operation(struct gcp_call *call)
 {
     struct gcp_operation_state state;
     struct str scope = call->request.path;
+    bool has_waited = call->operation.len > 0;
     if (!gcp_operation_state_read(call->answer, &state)) {
         gcp_call_set(call, OUTCOME_UNKNOWN, 0, "the reply is not an operation");
         call->is_in_doubt = true;
@@ -347,10 +348,12 @@ static void gcp_call_on_operation(struct gcp_call *call)
         call->operation = arena_printf(&call->arena, "%.*s%s%.*s/operations/%.*s/wait",
                                        STR_ARG(first), zone.len > 0 ? "/" : "", STR_ARG(zone),
                                        STR_ARG(state.name));
-        call->tries = 0;
+        call->tries = has_waited ? call->tries : 0;
         gcp_call_set(call, OUTCOME_UNKNOWN, 0, "the operation has not ended in time");
         if (loop_now_ms(gcp_call_loop(call)) >= call->ends_ms) {
             gcp_call_give_up(call);
+        } else if (has_waited) { /* Google answers a wait at once if it is overloaded */
+            gcp_call_pause(call);
         } else {
             gcp_call_send(call);
         }
