@@ -244,7 +244,7 @@ static void throttling_ends_with_the_deadline(void **state)
     (void)state;
     stage_open(&stage);
     stage_add(&stage, 429, "", SCRIPT_ANSWER);
-    stage_run(&stage, (struct gcp_request){.method = "POST", .waits = true, .deadline_ms = 1500});
+    stage_run(&stage, (struct gcp_request){.method = "POST", .waits = true, .deadline_ms = 5000});
     assert_int_equal(stage.reply.failure.outcome, OUTCOME_THROTTLED);
     assert_true(stage.requests > 1);
     stage_close(&stage);
