@@ -108,6 +108,7 @@ static inline void service_scene_begin(struct service_scene *scene)
     assert_true(cloud_session_open(&service->head.session,
                                    &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR},
                                    &scene->err));
+    assert_true(cloud_session_open_http(&service->head.session, &scene->err));
     service->head.provider = fake_provider_new(&scene->cloud, service->head.session.loop);
     assert_true(service_open(service, &scene->err));
 }

@@ -13,12 +13,18 @@ enum {
     ANSWER_WAIT_MS = 5 * 60 * 1000, /* a rebooting head answers earlier */
 };
 
-/* Only a status for the configuration that this `up` sent can complete it. If another `up` has sent
- * a newer one, the state of ours is unknown. */
+/* Is it about the configuration that this `up` sent? */
+static bool up_follow_is_ours(const struct up *up, const struct ctl_status *status)
+{
+    return up->serial == 0 || status->serial == up->serial;
+}
+
+/* Only a status for our configuration can complete this `up`. If another `up` has sent a newer one,
+ * the state of ours is unknown. */
 static void compare_serial(struct up *up, const struct ctl_status *status)
 {
     struct err err;
-    bool is_ours = up->serial == 0 || status->serial == up->serial;
+    bool is_ours = up_follow_is_ours(up, status);
     up->is_settled = status->is_settled && is_ours;
     if (!is_ours && status->serial > up->serial) {
         err_set(&err, ERR_EXISTS,
@@ -113,7 +119,7 @@ void up_start_ray_again(void *context)
 /* The steps of the head are done or unchanged, but Ray may have died: then no node works. */
 static void take_ray_state(struct up *up, const struct ctl_status *status)
 {
-    bool is_ours = up->serial == 0 || status->serial == up->serial;
+    bool is_ours = up_follow_is_ours(up, status);
     bool is_gone = up->is_update && up->is_head_done && is_ours && status->is_ray_gone &&
                    !status->is_ray_scaling;
     up->is_settled = up->is_settled && !is_gone;
