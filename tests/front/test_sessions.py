@@ -246,7 +246,8 @@ def test_attach_in_a_terminal(up):
     # ssh sends the new size and the line independently of each other.
     on.send("until [ \"$(stty size)\" = '50 120' ]; do sleep 0.1; done; echo again-$((1+1))\n")
     on.expect(r"again-2\r\n")
-    on.send("echo asleep-$((1+1)); sleep 1000; echo status-$?\n")
+    # One process in the foreground: between two commands, the shell itself would get the Ctrl-C.
+    on.send("sh -c 'echo asleep-$((1+1)); exec sleep 1000'; echo status-$?\n")
     on.expect(r"asleep-2\r\n")
     on.send("\x03")
     on.send("echo status=$?\n")
