@@ -211,8 +211,15 @@ def archive(site, name, objects):
 # ---- the same for macOS ----
 
 
+# zig's headers and names are those of the newest macOS. A call of a function that the oldest one
+# lacks must not compile.
 CMAKE_FOR_MACOS = ("-DCMAKE_SYSTEM_NAME=Darwin", "-DCMAKE_OSX_SYSROOT=",
-                   "-DCMAKE_INSTALL_NAME_TOOL=true")
+                   "-DCMAKE_INSTALL_NAME_TOOL=true",
+                   f"-DCMAKE_C_FLAGS={' '.join(zig.LIBRARY_FLAGS)} "
+                   "-Werror=unguarded-availability-new")
+
+# Functions that a library finds because it looks for the name alone (libcurl).
+TOO_NEW = ("-DHAVE_PIPE2=0",)
 
 # Without the frameworks of Apple, libcurl cannot ask for the proxies of the system. It did so only
 # for networks that have no IPv4; variables such as https_proxy work.
@@ -230,8 +237,8 @@ def cmake_macos(library, tree, site):
                 raise cache.Trouble(f"curl's {name} does not have {old} once; see libraries.py")
             (tree / name).write_text(text.replace(old, new), encoding="utf-8")
     arm = {"aarch64": "arm64"}.get(zig.machine(site.arch), zig.machine(site.arch))
-    more = (*CMAKE_FOR_MACOS, f"-DCMAKE_SYSTEM_PROCESSOR={arm}")
-    cmake(dataclasses.replace(library, options=library.options + more), tree, site)
+    more = (*CMAKE_FOR_MACOS, *TOO_NEW, f"-DCMAKE_SYSTEM_PROCESSOR={arm}")
+    cmake(dataclasses.replace(library, options=more + library.options), tree, site)
 
 
 def openssl_macos(library, tree, site):
@@ -257,6 +264,7 @@ WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "files": files, "sqlit
 WAY_TEXTS = {way: inspect.getsource(way) for way in WAYS.values()}
 WAY_TEXTS.update({way: inspect.getsource(way) + WAY_TEXTS[WAYS[name]]
                   for name, way in WAYS_MACOS.items()})
+WAY_TEXTS[cmake_macos] += repr((CMAKE_FOR_MACOS, TOO_NEW, WITHOUT_FRAMEWORKS))
 
 
 def way_of(library, arch):

@@ -6,7 +6,7 @@ import struct
 
 CPUS = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 EXECUTE, PIE = 2, 0x200000
-LOAD_DYLIB, CODE_SIGNATURE, BUILD_VERSION = 0xC, 0x1D, 0x32
+SYMTAB, LOAD_DYLIB, CODE_SIGNATURE, BUILD_VERSION = 2, 0xC, 0x1D, 0x32
 SUPER_BLOB, CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 AD_HOC, SHA256 = 2, 2
 MACOS = 1
@@ -22,6 +22,7 @@ class MachO:
         assert magic == 0xFEEDFACF, f"{path} is no 64-bit Mach-O file"
         self.cpu = CPUS.get(cpu, cpu)
         self.libraries, self.signature, self.oldest, self.platform = [], None, None, None
+        self.imports = set()
         at = 32
         for _ in range(count):
             kind, size = struct.unpack_from("<II", self.bytes, at)
@@ -32,6 +33,12 @@ class MachO:
         if kind == LOAD_DYLIB:
             (name,) = struct.unpack_from("<I", self.bytes, at + 8)
             self.libraries.append(self.bytes[at + name:at + size].split(b"\0")[0].decode())
+        elif kind == SYMTAB:
+            symbols, count, strings, _ = struct.unpack_from("<4I", self.bytes, at + 8)
+            for i in range(count):
+                name, of_kind = struct.unpack_from("<IB", self.bytes, symbols + 16 * i)
+                if of_kind & 0xF == 1:  # external and undefined: the C library has it
+                    self.imports.add(self.bytes[strings + name:].split(b"\0", 1)[0].decode())
         elif kind == CODE_SIGNATURE:
             self.signature = struct.unpack_from("<II", self.bytes, at + 8)
         elif kind == BUILD_VERSION:

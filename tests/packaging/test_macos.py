@@ -1,6 +1,7 @@
 """Programs for Macs, as far as Linux can judge them. Nothing here runs on a Mac."""
 
 import os
+import re
 import subprocess
 
 import macho
@@ -8,7 +9,17 @@ import pytest
 from conftest import OUT, packaging
 
 import cache
+import libraries
 import zig
+
+# Where functions of the C library are declared.
+HEADERS = """
+    arpa/inet copyfile dirent dlfcn errno fcntl ifaddrs libproc locale mach/mach mach/mach_time
+    mach-o/dyld math net/if netdb pthread pwd semaphore signal spawn stdio stdlib string strings
+    sys/attr sys/event sys/file sys/ioctl sys/mman sys/mount sys/random sys/resource sys/socket
+    sys/stat sys/statvfs sys/sysctl sys/time sys/uio sys/un sys/utsname sys/wait syslog
+    termios time unistd utime wchar
+""".split()
 
 
 def linked(arch, folder, text="int main(void) { return 0; }\n"):
@@ -44,6 +55,41 @@ def test_a_flipped_byte_breaks_the_signature(signed, tmp_path):
     assert len(macho.MachO(tmp_path / "changed").wrong_pages()) == 1
 
 
+def too_new(imports, arch, folder):
+    """Those that a header declares for a newer macOS than the oldest that we support. A name that
+    no header declares is not judged."""
+    names = sorted(name.removeprefix("_") for name in imports)
+    lines = [f"#include <{name}.h>" for name in HEADERS]
+    lines += [f"void *import_{i} = (void *)&{name};" for i, name in enumerate(names)]
+    source = folder / "imports.c"
+    source.write_text("\n".join(lines) + "\n", encoding="ascii")
+    done = subprocess.run([zig.compiler(arch), "-fsyntax-only", "-ferror-limit=0", source], cwd=folder,
+                          env=zig.environment(folder), capture_output=True, text=True, check=False)
+    assert "file not found" not in done.stderr
+    return sorted(re.findall("'(.*)' is only available on macOS", done.stderr))
+
+
+def test_the_imports_are_read_and_judged(signed, tmp_path):
+    assert macho.MachO(signed).imports <= {"dyld_stub_binder", "__mh_execute_header"}
+    text = "#include <unistd.h>\nint main(void) { int f[2]; return pipe(f) + pipe2(f, 0); }\n"
+    imports = macho.MachO(linked("aarch64-macos", tmp_path, text)).imports
+    assert {"_pipe", "_pipe2"} <= imports
+    assert too_new(imports | {"_nobody_declares_this"}, "aarch64-macos", tmp_path) == ["pipe2"]
+
+
+def test_libraries_cannot_call_what_is_too_new(signed, tmp_path):
+    """Else the program would not start on the oldest macOS."""
+    assert signed.exists()
+    (flags,) = (option.partition("=")[2].split() for option in libraries.CMAKE_FOR_MACOS
+                if option.startswith("-DCMAKE_C_FLAGS="))
+    source = tmp_path / "main.c"
+    source.write_text("#include <unistd.h>\nint p(int *f) { return pipe2(f, 0); }\n",
+                      encoding="ascii")
+    with pytest.raises(cache.Trouble, match="'pipe2' is only available on macOS"):
+        cache.run([zig.compiler("aarch64-macos"), *flags, "-c", source, "-o", tmp_path / "main.o"],
+                  env=zig.environment(tmp_path))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("arch", zig.MACOS)
 def test_all_commands_compile_and_link(arch, tmp_path):
@@ -54,6 +100,7 @@ def test_all_commands_compile_and_link(arch, tmp_path):
     assert (program.cpu, program.kind) == (zig.machine(arch), macho.EXECUTE)
     assert (program.platform, program.oldest) == (macho.MACOS, zig.MACOS_OLDEST)
     assert program.libraries == ["/usr/lib/libSystem.B.dylib"]
+    assert too_new(program.imports, arch, tmp_path) == []
     assert path.stat().st_size <= 7_000_000
     for place in (str(cache.ROOT), str(cache.folder()), os.path.expanduser("~")):
         assert place.encode() not in program.bytes, place

@@ -145,6 +145,9 @@ def test_macos_changes_nothing_for_linux(monkeypatch):
     monkeypatch.setattr(zig, "MACOS_OLDEST", "99.0")
     assert libraries.key(curl, "x86_64") == before["x86_64"]
     assert libraries.key(curl, "x86_64-macos") != before["x86_64-macos"]
+    for name in (*libraries.CMAKE_FOR_MACOS, *libraries.TOO_NEW):
+        assert name in libraries.WAY_TEXTS[libraries.cmake_macos]
+        assert name not in libraries.WAY_TEXTS[libraries.cmake]
 
 
 def test_a_changed_curl_is_noticed(tmp_path):
