@@ -113,7 +113,7 @@ bool gcp_provider_open(const struct gcp_setup *setup, uint64_t seed,
     if (cluster->name.len == 0) {
         return err_set(err, ERR_CONFIG, "the cluster has no name");
     }
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     struct gcp_provider *provider = HEAP_NEW(struct gcp_provider);

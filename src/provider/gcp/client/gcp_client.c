@@ -136,7 +136,7 @@ void gcp_request_id(struct str text, char ret_id[GCP_REQUEST_ID_SIZE])
     char hex[2 * UUID_BYTES + 1];
     if (text.len > 0) {
         sha256(text, bytes);
-    } else if (getrandom(bytes, UUID_BYTES, 0) != UUID_BYTES) {
+    } else if (getentropy(bytes, UUID_BYTES) != 0) {
         panic("cannot read random bytes from the system");
     }
     bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);

@@ -61,7 +61,7 @@ static bool lease_new_uid(struct gcp_operation *operation)
 {
     uint8_t bytes[UID_BYTES];
     char hex[2 * UID_BYTES + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (getentropy(bytes, sizeof(bytes)) != 0) {
         return gcp_failed(operation, OUTCOME_INVALID, ERR_IO,
                           "cannot read random bytes from the system");
     }

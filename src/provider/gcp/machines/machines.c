@@ -337,7 +337,7 @@ static struct gcp_operation *machines_change(struct provider *base, enum change 
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     operation->done = done;
-    operation->what = what;
+    operation->what = (int)what;
     machines_copy_ids(operation, ids, count);
     return operation;
 }
