@@ -52,6 +52,7 @@ def _compiler_text(arch):
 #!/bin/sh
 case " $* " in
     *" -Wl,--version "*) echo "ld: unknown option: --version" >&2 && exit 1 ;;
+    *" -Wl,-v "*) echo "PROGRAM:ld PROJECT:ld64-609" >&2 && exit 1 ;;
     *) exec {compiler} "$@" ;;
 esac
 """
@@ -118,7 +119,7 @@ def _set_up(out, arch, name, text_of, options, log):
     compiler.chmod(0o755)
     cross.write_text(text, encoding="utf-8")
     cache.run(["meson", "setup", "--cross-file", cross, *options, folder, cache.ROOT],
-              env=zig.environment(cache.ROOT), log=log)
+              cwd=out, env=zig.environment(cache.ROOT), log=log)  # Meson's probes leave an a.o
     mark.write_text(key, encoding="utf-8")
     return folder
 

@@ -161,9 +161,10 @@ def test_meson_learns_the_linker_of_apple(tmp_path):
     script = tmp_path / "cc"
     script.write_text(program._compiler_text("aarch64-macos"),  # pylint: disable=W0212
                       encoding="ascii")
-    done = subprocess.run(["sh", script, "-Wl,--version"], capture_output=True, text=True,
-                          check=False)
-    assert (done.returncode, done.stdout) == (1, "") and "ld: unknown option" in done.stderr
+    for word, answer in (("--version", "ld: unknown option"), ("-v", "PROJECT:ld64-")):
+        done = subprocess.run(["sh", script, f"-Wl,{word}"], capture_output=True, text=True,
+                              check=False)
+        assert (done.returncode, done.stdout) == (1, "") and answer in done.stderr
 
 
 FAKE_COMPILER = """#!/bin/sh
