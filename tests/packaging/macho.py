@@ -12,6 +12,14 @@ AD_HOC, SHA256 = 2, 2
 MACOS = 1
 
 
+def archived(path):
+    """The names that a static library defines: the strings of its first member, which is the
+    index."""
+    with open(path, "rb") as stream:
+        size = int(stream.read(68)[56:66])
+        return {name.decode(errors="replace") for name in stream.read(size).split(b"\0")}
+
+
 class MachO:
     """The header and the load commands that say what the program needs."""
 

@@ -63,8 +63,9 @@ def too_new(imports, arch, folder):
     lines += [f"void *import_{i} = (void *)&{name};" for i, name in enumerate(names)]
     source = folder / "imports.c"
     source.write_text("\n".join(lines) + "\n", encoding="ascii")
-    done = subprocess.run([zig.compiler(arch), "-fsyntax-only", "-ferror-limit=0", source], cwd=folder,
-                          env=zig.environment(folder), capture_output=True, text=True, check=False)
+    done = subprocess.run([zig.compiler(arch), "-fsyntax-only", "-ferror-limit=0", source],
+                          cwd=folder, env=zig.environment(folder), capture_output=True, text=True,
+                          check=False)
     assert "file not found" not in done.stderr
     return sorted(re.findall("'(.*)' is only available on macOS", done.stderr))
 
@@ -101,6 +102,10 @@ def test_all_commands_compile_and_link(arch, tmp_path):
     assert (program.platform, program.oldest) == (macho.MACOS, zig.MACOS_OLDEST)
     assert program.libraries == ["/usr/lib/libSystem.B.dylib"]
     assert too_new(program.imports, arch, tmp_path) == []
+    ours = {archive: macho.archived(archive) for archive in (OUT / arch).rglob("*.a")}
+    assert ours and "_arena_init" in set().union(*ours.values())
+    for archive, names in ours.items():  # the linker may prefer the name of the system
+        assert not program.imports & names, archive
     assert path.stat().st_size <= 7_000_000
     for place in (str(cache.ROOT), str(cache.folder()), os.path.expanduser("~")):
         assert place.encode() not in program.bytes, place
