@@ -1,8 +1,8 @@
 /* test_reuse.c: stopped instances, and launches that start them again. */
 #include "app/control/reuse.h"
 
-#include "app/machine_tags.h"
 #include "control_tally.h"
+#include "provider/machine_tags.h"
 
 /* ---- the journal ---- */
 

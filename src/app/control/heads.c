@@ -8,11 +8,6 @@
 
 enum { SURPLUS_AGAIN_MS = 10 * 1000, SURPLUS_MAX = 16 };
 
-static bool heads_is_living(const struct machine *machine)
-{
-    return machine->state != MACHINE_ENDING && machine->state != MACHINE_GONE;
-}
-
 static bool is_running(const struct machine *machine)
 {
     return machine->state == MACHINE_PENDING || machine->state == MACHINE_RUNNING;
@@ -42,8 +37,8 @@ bool heads_prefer(const struct heads *heads, const struct machine *machine)
     if (!head || str_eq(head->machine->id, machine->id)) {
         return true;
     }
-    if (heads_is_living(machine) != heads_is_living(head->machine)) {
-        return heads_is_living(machine);
+    if (machine_is_live(machine) != machine_is_live(head->machine)) {
+        return machine_is_live(machine);
     }
     if (heads_is_named(heads, machine) != heads_is_named(heads, head->machine)) {
         return heads_is_named(heads, machine);
@@ -137,7 +132,7 @@ void heads_observe(struct heads *heads, const struct machine *machines, size_t c
     struct str surplus[SURPLUS_MAX];
     size_t surplus_count = 0;
     heads->waits_to_end_head = false;
-    if (!kept || !heads_is_living(kept->machine)) {
+    if (!kept || !machine_is_live(kept->machine)) {
         return;
     }
     bool was_named = heads_is_named(heads, kept->machine);

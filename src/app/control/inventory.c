@@ -11,16 +11,6 @@
 
 /* ---- instance numbers ---- */
 
-static bool inventory_is_head(const struct machine *machine)
-{
-    return str_is(machine_tag_value(machine, "ray-node-type"), "head");
-}
-
-static bool inventory_is_living(const struct machine *machine)
-{
-    return machine->state != MACHINE_ENDING && machine->state != MACHINE_GONE;
-}
-
 struct numbering {
     const struct machine *machines;
     size_t count;
@@ -53,7 +43,7 @@ static void doubt_if_ended(struct controller *controller, uint64_t instance,
                            const struct machine *machine)
 {
     const struct node *node = core_find(controller->core, instance);
-    if (!inventory_is_living(machine) && node && node->state != NODE_TERMINATING &&
+    if (!machine_is_live(machine) && node && node->state != NODE_TERMINATING &&
         node->state != NODE_GONE && controller->has_listed) {
         lease_recheck(controller);
     }
@@ -67,7 +57,7 @@ bool inventory_ingest(struct controller *controller, const struct machine *machi
     for (size_t i = 0; i < count; i++) {
         const struct known *known = machine_table_find_id(&controller->machine_table,
                                                           machines[i].id);
-        bool is_a_head = inventory_is_head(&machines[i]);
+        bool is_a_head = machine_is_head(&machines[i]);
         ret_instances[i] = is_a_head ? HEAD_INSTANCE : known ? known->instance : INSTANCE_NONE;
         has_new = has_new || ret_instances[i] == INSTANCE_NONE;
     }

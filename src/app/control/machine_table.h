@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "app/machine_tags.h"
 #include "base/arena.h"
 #include "base/table.h"
 #include "core/event.h"
+#include "provider/machine_tags.h"
 #include "provider/provider.h"
 
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* service_status.c: the cluster as the service sees it, for users. */
 #include "app/head/node_reason.h"
 #include "app/head/service_internal.h"
-#include "app/machine_tags.h"
 #include "base/attr.h"
 #include "base/table.h"
 #include "io/clock.h"
+#include "provider/machine_tags.h"
 
 /* ---- one node ---- */
 

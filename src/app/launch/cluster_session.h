@@ -5,7 +5,7 @@
 #include "app/control/controller.h"
 #include "app/core_setup.h"
 #include "app/launch/launcher.h"
-#include "app/machine_tags.h"
+#include "provider/machine_tags.h"
 #include "store/journal.h"
 
 struct head_wanted; /* head_plan.c */

@@ -4,7 +4,7 @@
  */
 #include "app/launch/down_decide.h"
 
-#include "app/machine_tags.h"
+#include "provider/machine_tags.h"
 
 /* ---- which cluster ---- */
 
@@ -40,8 +40,7 @@ enum ending_choice ending_choose(const struct ending_evidence *evidence, struct 
 
 bool ending_is_foreign(const struct machine *machine)
 {
-    return machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING &&
-           machine_tag_value(machine, TAG_CLUSTER_UID).len == 0;
+    return machine_is_live(machine) && machine_tag_value(machine, TAG_CLUSTER_UID).len == 0;
 }
 
 /* ---- each instance ---- */

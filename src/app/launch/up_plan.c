@@ -1,7 +1,7 @@
 /* up_plan.c: compares the file with the listing. */
 #include "app/launch/up_plan.h"
 
-#include "app/machine_tags.h"
+#include "provider/machine_tags.h"
 
 struct up_plan_planner {
     const struct up_plan_input *input;

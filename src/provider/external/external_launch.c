@@ -222,7 +222,7 @@ static bool read_made(struct external_operation *operation, const json_t *body)
                                    "the plug-in's reply to launch has an instance without the "
                                    "token of the launch");
         }
-        if (has_tags && !str_eq(external_tag(machine, TAG_CALL), call_of(operation))) {
+        if (has_tags && !str_eq(machine_tag_value(machine, TAG_CALL), call_of(operation))) {
             return external_launch_mismatch(operation);
         }
     }

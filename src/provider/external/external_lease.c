@@ -2,11 +2,7 @@
 #include "base/encode.h"
 #include "provider/external/external_operation.h"
 #include "provider/host_record.h"
-
-#include <sys/random.h>
-#include <unistd.h>
-
-enum { UID_BYTES = 16 };
+#include "provider/random_id.h"
 
 static void external_lease_set_missing(struct external_operation *operation)
 {
@@ -21,20 +17,15 @@ static void external_lease_answer(struct external_operation *operation, bool has
     external_end(operation);
 }
 
-static bool is_live_machine(const struct machine *machine)
-{
-    return machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING;
-}
-
 /* The uids of live instances with the cluster's name. */
 static size_t external_lease_uids(const struct external_operation *operation, struct str *uids)
 {
     size_t count = 0;
     for (size_t i = 0; i < operation->listed_count; i++) {
         const struct machine *machine = &operation->listed[i];
-        struct str uid = external_tag(machine, TAG_CLUSTER_UID);
-        bool is_new = uid.len > 0 && is_live_machine(machine) &&
-                      str_eq(external_tag(machine, "ray-cluster-name"),
+        struct str uid = machine_tag_value(machine, TAG_CLUSTER_UID);
+        bool is_new = uid.len > 0 && machine_is_live(machine) &&
+                      str_eq(machine_tag_value(machine, "ray-cluster-name"),
                              operation->provider->cluster->name);
         for (size_t j = 0; j < count && is_new; j++) {
             is_new = !str_eq(uids[j], uid);
@@ -48,14 +39,10 @@ static size_t external_lease_uids(const struct external_operation *operation, st
 
 static bool external_lease_new_uid(struct external_operation *operation)
 {
-    uint8_t bytes[UID_BYTES];
-    char hex[2 * UID_BYTES + 1];
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return external_failed(operation, OUTCOME_INVALID, ERR_IO,
-                               "cannot read random bytes from the system");
+    if (!random_id(&operation->arena, &operation->uid, &operation->answer.err)) {
+        operation->answer.outcome = OUTCOME_INVALID;
+        return false;
     }
-    encode_hex_to(hex, bytes, sizeof(bytes));
-    operation->uid = arena_str(&operation->arena, str_from(hex));
     return true;
 }
 
@@ -338,7 +325,7 @@ static void external_lease_on_nodes_read(struct external_operation *operation)
     size_t count = 0;
     for (size_t i = 0; i < operation->listed_count; i++) {
         const struct machine *machine = &operation->listed[i];
-        if (external_is_ours(operation->provider, machine) && is_live_machine(machine)) {
+        if (external_is_ours(operation->provider, machine) && machine_is_live(machine)) {
             things[count++] = (struct provider_resource){
                 .kind = STR("instance"), .id = machine->id, .note = STR("still in use")};
         }

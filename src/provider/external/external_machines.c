@@ -24,7 +24,7 @@ static bool external_machines_is_wanted(const struct external_operation *operati
     }
     return operation->id_count > 0
                ? external_machines_has_id(operation, machine->id)
-               : str_eq(external_tag(machine, "ray-cluster-name"), provider->cluster->name);
+               : str_eq(machine_tag_value(machine, "ray-cluster-name"), provider->cluster->name);
 }
 
 static void external_machines_on_listed(struct external_operation *operation)

@@ -5,14 +5,12 @@
 #include "io/xalloc.h"
 #include "provider/host_record.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 enum {
     EDIT_TRIES = 50,
     LEASE_MARGIN_MS = 3000,
     RECORD_BYTES_MAX = 1 << 20, /* a swap has it twice, and quoted */
-    WHY_BYTES_MAX = 4096,
 };
 
 /* ---- lifetime ---- */
@@ -49,19 +47,6 @@ void external_end(struct external_operation *operation)
     free(operation);
 }
 
-bool external_failed(struct external_operation *operation, enum outcome outcome, enum err_kind kind,
-                     const char *fmt, ...)
-{
-    AUTO_BUF struct buf text;
-    va_list args;
-    buf_init(&text, WHY_BYTES_MAX);
-    va_start(args, fmt);
-    buf_add_args(&text, fmt, args);
-    va_end(args);
-    operation->answer.outcome = outcome;
-    return err_set(&operation->answer.err, kind, "%.*s", STR_ARG(buf_str(&text)));
-}
-
 struct later {
     struct external_operation *operation;
     external_step_fn *step;
@@ -96,16 +81,6 @@ struct str external_text(const json_t *object, const char *name)
     return host_record_text(object, name);
 }
 
-struct str external_tag(const struct machine *machine, const char *key)
-{
-    for (size_t i = 0; i < machine->tag_count; i++) {
-        if (str_is(machine->tags[i].key, key)) {
-            return machine->tags[i].value;
-        }
-    }
-    return STR("");
-}
-
 bool external_owns(const struct external_provider *provider, const json_t *record)
 {
     return host_record_is_of(record, provider->cluster->name, provider->uid);
@@ -113,7 +88,8 @@ bool external_owns(const struct external_provider *provider, const json_t *recor
 
 bool external_is_ours(const struct external_provider *provider, const struct machine *machine)
 {
-    return provider->uid.len > 0 && str_eq(external_tag(machine, TAG_CLUSTER_UID), provider->uid);
+    return provider->uid.len > 0 &&
+           str_eq(machine_tag_value(machine, TAG_CLUSTER_UID), provider->uid);
 }
 
 bool external_has_lease(const struct external_provider *provider)

@@ -3,8 +3,10 @@
 
 #include "base/arena.h"
 #include "io/loop.h"
+#include "provider/answer.h"
 #include "provider/external/external_provider.h"
 #include "provider/external/plugin.h"
+#include "provider/machine_tags.h"
 #include "provider/provider.h"
 
 #include <jansson.h>
@@ -92,8 +94,8 @@ struct external_operation {
 
 struct external_operation *external_begin(struct external_provider *provider, void *context);
 void external_end(struct external_operation *operation); /* frees it; the callback was called */
-bool external_failed(struct external_operation *operation, enum outcome outcome, enum err_kind kind,
-                     const char *fmt, ...) PRINTF_LIKE(4, 5); /* false */
+/* Sets the answer; is false. */
+#define external_failed(operation, ...) answer_fail(&(operation)->answer, __VA_ARGS__)
 
 /* Runs a step from the loop, after `delay_ms`. */
 void external_later(struct external_operation *operation, int64_t delay_ms, external_step_fn *step);
@@ -113,7 +115,6 @@ void external_read_list(struct external_operation *operation, external_step_fn *
 void external_read_own(struct external_operation *operation, external_step_fn *after);
 
 struct str external_text(const json_t *object, const char *name);
-struct str external_tag(const struct machine *machine, const char *key);
 
 /* Does the record belong to this cluster, and to the uid that this provider uses? */
 bool external_owns(const struct external_provider *provider, const json_t *record);

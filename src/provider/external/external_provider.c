@@ -1,15 +1,13 @@
 /* external_provider.c: the table of operations, and what a preflight says about a plug-in. */
 #include "provider/external/external_provider.h"
+#include "provider/random_id.h"
 
 #include "base/encode.h"
 #include "io/json_line.h"
 #include "io/xalloc.h"
 #include "provider/external/external_operation.h"
 
-#include <sys/random.h>
-#include <unistd.h>
-
-enum { NONCE_BYTES = 16, FINDINGS_MAX = 4 + PLUGIN_NOTES_MAX };
+enum { FINDINGS_MAX = 4 + PLUGIN_NOTES_MAX };
 
 struct external_provider *external_of(struct provider *base)
 {
@@ -154,22 +152,20 @@ bool external_provider_open(const struct external_setup *setup,
                             const struct provider_cluster *cluster, struct provider **ret_provider,
                             struct err *err)
 {
-    uint8_t bytes[NONCE_BYTES];
-    char hex[2 * NONCE_BYTES + 1];
     json_t *more = NULL;
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return err_set(err, ERR_IO, "cannot read random bytes from the system");
-    }
     if (setup->more && !json_line_read(str_from(setup->more), "the cluster file", &more, err)) {
         return false;
     }
     struct external_provider *provider = HEAP_NEW(struct external_provider);
     arena_init(&provider->arena);
-    encode_hex_to(hex, bytes, sizeof(bytes));
+    if (!random_id(&provider->arena, &provider->nonce, err)) {
+        json_decref(more);
+        free(provider);
+        return false;
+    }
     provider->base.ops = &ops;
     provider->loop = setup->loop;
     provider->cluster = cluster;
-    provider->nonce = arena_str(&provider->arena, str_from(hex));
     provider->settings = external_param_json(cluster->provider);
     provider->more = more;
     provider->path = str_from(setup->path ? setup->path : "provider.command");

@@ -7,10 +7,7 @@
 #include "provider/gcp/wire/gcp_instance.h"
 #include "provider/host_record.h"
 
-#include <stdarg.h>
-
 enum {
-    WHY_BYTES_MAX = 4096,
     ENDED_KEPT_MS = 3600 * 1000,
     ENDING_MS = 120 * 1000, /* until an accepted delete is visible */
     PAGE_MAX = 500,
@@ -50,19 +47,6 @@ void gcp_end(struct gcp_operation *operation)
         operation->next->before = operation->before;
     }
     free(operation);
-}
-
-bool gcp_failed(struct gcp_operation *operation, enum outcome outcome, enum err_kind kind,
-                const char *fmt, ...)
-{
-    AUTO_BUF struct buf text;
-    va_list args;
-    buf_init(&text, WHY_BYTES_MAX);
-    va_start(args, fmt);
-    buf_add_args(&text, fmt, args);
-    va_end(args);
-    operation->answer.outcome = outcome;
-    return err_set(&operation->answer.err, kind, "%.*s", STR_ARG(buf_str(&text)));
 }
 
 bool gcp_is_fine(const struct gcp_operation *operation)
@@ -129,24 +113,10 @@ void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str
 
 /* ---- small questions ---- */
 
-struct str gcp_tag(const struct machine *machine, const char *key)
-{
-    for (size_t i = 0; i < machine->tag_count; i++) {
-        if (str_is(machine->tags[i].key, key)) {
-            return machine->tags[i].value;
-        }
-    }
-    return STR("");
-}
-
 bool gcp_is_ours(const struct gcp_provider *provider, const struct machine *machine)
 {
-    return provider->uid.len > 0 && str_eq(gcp_tag(machine, TAG_CLUSTER_UID), provider->uid);
-}
-
-bool gcp_is_live(const struct machine *machine)
-{
-    return machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING;
+    return provider->uid.len > 0 &&
+           str_eq(machine_tag_value(machine, TAG_CLUSTER_UID), provider->uid);
 }
 
 bool gcp_has_lease(const struct gcp_provider *provider)

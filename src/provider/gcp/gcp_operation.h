@@ -7,7 +7,9 @@
 
 #include "base/arena.h"
 #include "io/loop.h"
+#include "provider/answer.h"
 #include "provider/gcp/client/gcp_client.h"
+#include "provider/machine_tags.h"
 #include "provider/provider.h"
 
 #include <jansson.h>
@@ -130,8 +132,8 @@ struct gcp_operation {
 
 struct gcp_operation *gcp_begin(struct gcp_provider *provider, void *context);
 void gcp_end(struct gcp_operation *operation); /* frees it; the callback was called */
-bool gcp_failed(struct gcp_operation *operation, enum outcome outcome, enum err_kind kind,
-                const char *fmt, ...) PRINTF_LIKE(4, 5); /* false */
+/* Sets the answer; is false. */
+#define gcp_failed(operation, ...) answer_fail(&(operation)->answer, __VA_ARGS__)
 bool gcp_is_fine(const struct gcp_operation *operation);
 
 /* Runs a step from the loop, after `delay_ms`. */
@@ -159,9 +161,7 @@ void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after);
 /* Encodes a filter for a query. */
 struct str gcp_encoded(struct gcp_operation *operation, struct str text);
 
-struct str gcp_tag(const struct machine *machine, const char *key);
 bool gcp_is_ours(const struct gcp_provider *provider, const struct machine *machine);
-bool gcp_is_live(const struct machine *machine);
 bool gcp_has_lease(const struct gcp_provider *provider);
 
 /* Instances that this process terminated. */

@@ -1,5 +1,6 @@
 /* gcp_provider.c: the table of operations, and what the file says about places and names. */
 #include "provider/gcp/gcp_provider.h"
+#include "provider/random_id.h"
 
 #include "base/encode.h"
 #include "io/sha256.h"
@@ -7,9 +8,7 @@
 #include "provider/gcp/gcp_operation.h"
 #include "provider/gcp/wire/gcp_instance.h"
 
-#include <sys/random.h>
-
-enum { NONCE_BYTES = 16, PART_MAX = 16, PART_HASH_BYTES = 4 };
+enum { PART_MAX = 16, PART_HASH_BYTES = 4 };
 
 struct gcp_provider *gcp_of(struct provider *base)
 {
@@ -108,24 +107,18 @@ bool gcp_provider_open(const struct gcp_setup *setup, uint64_t seed,
                        const struct provider_cluster *cluster, struct provider **ret_provider,
                        struct err *err)
 {
-    uint8_t bytes[NONCE_BYTES];
-    char hex[2 * NONCE_BYTES + 1];
     if (cluster->name.len == 0) {
         return err_set(err, ERR_CONFIG, "the cluster has no name");
     }
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return err_set(err, ERR_IO, "cannot read random bytes from the system");
-    }
     struct gcp_provider *provider = HEAP_NEW(struct gcp_provider);
     arena_init(&provider->arena);
-    encode_hex_to(hex, bytes, sizeof(bytes));
     provider->base.ops = &ops;
     provider->setup = *setup;
     provider->loop = setup->loop;
     provider->cluster = cluster;
-    provider->nonce = arena_str(&provider->arena, str_from(hex));
     provider->part = gcp_provider_part(cluster->name, &provider->arena);
-    if (!gcp_provider_read_zones(provider, err)) {
+    if (!random_id(&provider->arena, &provider->nonce, err) ||
+        !gcp_provider_read_zones(provider, err)) {
         arena_clear(&provider->arena);
         free(provider);
         return false;

@@ -1,11 +1,7 @@
 /* local_lease.c: the cluster's lease, in the record of the head; and who else has its name. */
 #include "base/encode.h"
 #include "provider/local/local_operation.h"
-
-#include <sys/random.h>
-#include <unistd.h>
-
-enum { UID_BYTES = HOST_UID_CHARS / 2 };
+#include "provider/random_id.h"
 
 static void local_lease_answer(struct local_operation *operation, bool has_lease)
 {
@@ -52,14 +48,10 @@ static size_t uids_of(const struct local_operation *operation, struct str *uids)
 
 static bool new_uid(struct local_operation *operation)
 {
-    uint8_t bytes[UID_BYTES];
-    char hex[2 * UID_BYTES + 1];
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return local_failed(operation, OUTCOME_INVALID, ERR_IO,
-                            "cannot read random bytes from the system");
+    if (!random_id(&operation->arena, &operation->text, &operation->answer.err)) {
+        operation->answer.outcome = OUTCOME_INVALID;
+        return false;
     }
-    encode_hex_to(hex, bytes, sizeof(bytes));
-    operation->text = arena_str(&operation->arena, str_from(hex));
     return true;
 }
 

@@ -2,8 +2,6 @@
 #include "provider/local/local_operation.h"
 #include "io/xalloc.h"
 
-#include <stdarg.h>
-
 enum {
     EDIT_TRIES = 50,
     LEASE_MARGIN_MS = 3000,
@@ -70,19 +68,6 @@ void local_end_all(struct local_provider *provider)
     while (provider->operations) {
         local_end(provider->operations);
     }
-}
-
-bool local_failed(struct local_operation *operation, enum outcome outcome, enum err_kind kind,
-                  const char *fmt, ...)
-{
-    AUTO_BUF struct buf text;
-    va_list args;
-    buf_init(&text, WHY_BYTES_MAX);
-    va_start(args, fmt);
-    buf_add_args(&text, fmt, args);
-    va_end(args);
-    operation->answer.outcome = outcome;
-    return err_set(&operation->answer.err, kind, "%.*s", STR_ARG(buf_str(&text)));
 }
 
 void local_keep_calls(struct local_operation *operation)

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "io/loop.h"
+#include "provider/answer.h"
 #include "provider/host_record.h"
 #include "provider/local/host_reach.h"
 #include "provider/local/host_script.h"
@@ -11,7 +12,6 @@
 
 enum {
     HOST_HEAD = 0, /* index of the head */
-    NONCE_BYTES = 16,
     QUICK_MS = 40 * 1000,
     STOP_MS = 120 * 1000,
 };
@@ -124,8 +124,8 @@ struct local_operation {
 struct local_operation *local_begin(struct local_provider *provider, void *context);
 void local_end(struct local_operation *operation);   /* frees it; the callback was called */
 void local_end_all(struct local_provider *provider); /* without callbacks */
-bool local_failed(struct local_operation *operation, enum outcome outcome, enum err_kind kind,
-                  const char *fmt, ...) PRINTF_LIKE(4, 5); /* false */
+/* Sets the answer; is false. */
+#define local_failed(operation, ...) answer_fail(&(operation)->answer, __VA_ARGS__)
 
 /* Runs a step from the loop, never from inside the caller. */
 void local_later(struct local_operation *operation, local_step_fn *step);

@@ -1,5 +1,6 @@
 /* local_provider.c: the table of operations, and the hosts of the file. */
 #include "provider/local/local_provider.h"
+#include "provider/random_id.h"
 
 #include "base/encode.h"
 #include "io/xalloc.h"
@@ -7,9 +8,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 struct local_provider *local_of(struct provider *base)
 {
@@ -130,18 +129,6 @@ static bool add_hosts(struct local_provider *provider, struct err *err)
     return true;
 }
 
-static bool make_nonce(struct local_provider *provider, struct err *err)
-{
-    uint8_t bytes[NONCE_BYTES];
-    char hex[2 * NONCE_BYTES + 1];
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return err_set(err, ERR_IO, "cannot read random bytes from the system");
-    }
-    encode_hex_to(hex, bytes, sizeof(bytes));
-    provider->nonce = arena_str(&provider->arena, str_from(hex));
-    return true;
-}
-
 bool local_provider_open(const struct local_setup *setup, const struct provider_cluster *cluster,
                          struct provider **ret_provider, struct err *err)
 {
@@ -153,7 +140,7 @@ bool local_provider_open(const struct local_setup *setup, const struct provider_
     provider->stop = (struct host_stop){.container = setup->container,
                                         .is_podman = setup->is_podman};
     arena_init(&provider->arena);
-    if (!add_hosts(provider, err) || !make_nonce(provider, err)) {
+    if (!add_hosts(provider, err) || !random_id(&provider->arena, &provider->nonce, err)) {
         local_close(&provider->base);
         return false;
     }

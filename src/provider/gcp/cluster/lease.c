@@ -3,11 +3,11 @@
 #include "io/json_line.h"
 #include "provider/gcp/gcp_operation.h"
 #include "provider/host_record.h"
+#include "provider/random_id.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
-enum { UID_BYTES = 16, EPOCHS_KEPT_S = 20 * 60 };
+enum { EPOCHS_KEPT_S = 20 * 60 };
 
 static void lease_set_missing(struct gcp_operation *operation)
 {
@@ -45,8 +45,8 @@ static size_t lease_uids(const struct gcp_operation *operation, struct str *uids
     size_t count = 0;
     for (size_t i = 0; i < operation->listed_count; i++) {
         const struct machine *machine = &operation->listed[i];
-        struct str uid = gcp_tag(machine, TAG_CLUSTER_UID);
-        bool is_new = uid.len > 0 && gcp_is_live(machine);
+        struct str uid = machine_tag_value(machine, TAG_CLUSTER_UID);
+        bool is_new = uid.len > 0 && machine_is_live(machine);
         for (size_t j = 0; j < count && is_new; j++) {
             is_new = !str_eq(uids[j], uid);
         }
@@ -59,14 +59,10 @@ static size_t lease_uids(const struct gcp_operation *operation, struct str *uids
 
 static bool lease_new_uid(struct gcp_operation *operation)
 {
-    uint8_t bytes[UID_BYTES];
-    char hex[2 * UID_BYTES + 1];
-    if (getentropy(bytes, sizeof(bytes)) != 0) {
-        return gcp_failed(operation, OUTCOME_INVALID, ERR_IO,
-                          "cannot read random bytes from the system");
+    if (!random_id(&operation->arena, &operation->uid, &operation->answer.err)) {
+        operation->answer.outcome = OUTCOME_INVALID;
+        return false;
     }
-    encode_hex_to(hex, bytes, sizeof(bytes));
-    operation->uid = arena_str(&operation->arena, str_from(hex));
     return true;
 }
 

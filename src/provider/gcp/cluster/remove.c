@@ -140,9 +140,9 @@ static void remove_on_instances(struct gcp_operation *operation)
         const struct machine *machine = &operation->listed[i];
         bool is_left = gcp_is_ours(provider, machine) && machine->state != MACHINE_GONE;
         is_ending = is_ending || (is_left && machine->state == MACHINE_ENDING);
-        if (is_left && (gcp_is_live(machine) || is_late)) {
+        if (is_left && (machine_is_live(machine) || is_late)) {
             gcp_add_thing(operation, "instance", machine->id,
-                          gcp_is_live(machine) ? "still in use" : "not deleted yet", false);
+                          machine_is_live(machine) ? "still in use" : "not deleted yet", false);
         }
     }
     if (is_ending && operation->thing_count == 0 && gcp_is_fine(operation)) {

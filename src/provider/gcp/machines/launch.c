@@ -102,8 +102,8 @@ static void launch_answer(struct gcp_operation *operation)
 {
     size_t live = 0;
     for (size_t i = 0; i < operation->made_count; i++) {
-        live += gcp_is_live(&operation->made_machines[i]);
-        if (!str_eq(gcp_tag(&operation->made_machines[i], GCP_CALL_LABEL),
+        live += machine_is_live(&operation->made_machines[i]);
+        if (!str_eq(machine_tag_value(&operation->made_machines[i], GCP_CALL_LABEL),
                     launch_call_of(operation))) {
             gcp_failed(operation, OUTCOME_MISMATCH, ERR_EXISTS, "another launch has the token %.*s",
                        STR_ARG(launch_token_of(operation)));

@@ -299,7 +299,7 @@ static void change_tag(struct machine_change *change)
 static bool machines_needs_change(const struct gcp_operation *operation,
                                   const struct machine *machine)
 {
-    return gcp_is_ours(operation->provider, machine) && gcp_is_live(machine) &&
+    return gcp_is_ours(operation->provider, machine) && machine_is_live(machine) &&
            machines_has_id(operation, machine->id);
 }
 

@@ -1,4 +1,4 @@
-/* machine_tags.h: reads the tags of machines. */
+/* machine_tags.h: reads the tags and the state of machines. */
 #pragma once
 
 #include "base/str.h"
@@ -6,6 +6,9 @@
 
 /* Empty if the machine has no such tag, or is NULL. */
 struct str machine_tag_value(const struct machine *machine, const char *key);
+
+/* Neither terminated nor on the way there. */
+bool machine_is_live(const struct machine *machine);
 
 bool machine_is_head(const struct machine *machine);
 

@@ -1,5 +1,5 @@
-/* machine_tags.c: reads the tags of machines. */
-#include "app/machine_tags.h"
+/* machine_tags.c: reads the tags and the state of machines. */
+#include "provider/machine_tags.h"
 
 struct str machine_tag_value(const struct machine *machine, const char *key)
 {
@@ -9,6 +9,11 @@ struct str machine_tag_value(const struct machine *machine, const char *key)
         }
     }
     return STR("");
+}
+
+bool machine_is_live(const struct machine *machine)
+{
+    return machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING;
 }
 
 bool machine_is_head(const struct machine *machine)
