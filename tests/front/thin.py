@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 from cloud import nodes, settings
 
@@ -143,18 +144,22 @@ class Bodies:
         return bool(child) and child.poll() is None
 
     def first_process(self, node):
-        """The pid of a machine's first process, in the front's namespace."""
+        """The pid of a machine's first process, in the front's namespace. `unshare` starts it."""
         child = self.machines[node.id]
-        text = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text("ascii")
-        return int(text.split()[0])
+        children = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children")
+        while not (pids := children.read_text("ascii").split()):
+            if child.poll() is not None:
+                raise ValueError(f"{node.id} does not run")
+            time.sleep(0.01)
+        return int(pids[0])
 
     def _halt_container(self, node):
         child = self.machines.get(node.id)
         if child and child.poll() is None:
-            os.kill(self.first_process(node), signal.SIGTERM)
             try:
+                os.kill(self.first_process(node), signal.SIGTERM)
                 child.wait(TERM_SECONDS)
-            except subprocess.TimeoutExpired:
+            except (ValueError, OSError, subprocess.TimeoutExpired):
                 pass
         self._remove_container(node)
 
