@@ -10,6 +10,7 @@
 #include "provider/aws/aws_provider.h"
 #include "provider/aws/preflight/caller_policy.h"
 #include "provider/external/external_provider.h"
+#include "provider/gcp/gcp_provider.h"
 #include "provider/local/local_provider.h"
 
 /* ---- credentials in the file ---- */
@@ -103,6 +104,22 @@ static bool open_aws(struct cloud_session *session, const struct config *config,
            aws_provider_open(client, &setup, cluster, ret_provider, err);
 }
 
+static bool open_gcp(struct cloud_session *session, const struct provider_cluster *cluster,
+                     struct provider **ret_provider, struct err *err)
+{
+    if (!cloud_session_open_http(session, err)) {
+        return false;
+    }
+    struct aws_client_setup mine = cloud_session_aws(session);
+    const struct gcp_setup setup = {.loop = mine.loop,
+                                    .http = mine.http,
+                                    .children = mine.children,
+                                    .log = mine.log,
+                                    .redact = mine.redact,
+                                    .environ = mine.environ};
+    return gcp_provider_open(&setup, mine.seed, cluster, ret_provider, err);
+}
+
 static bool open_local(const struct cloud_session *session, const struct config *config,
                        const struct cloud_provider_head *head,
                        const struct provider_cluster *cluster, struct arena *arena,
@@ -147,13 +164,13 @@ static bool open_plugin(const struct cloud_session *session, const struct config
 
 bool cloud_provider_supports(const struct config *config, struct err *err)
 {
-    if (str_is(config->provider_type, "aws") || config_is_local(config) || config_plugin(config) ||
-        config_is_ray_class(config)) {
+    if (str_is(config->provider_type, "aws") || str_is(config->provider_type, "gcp") ||
+        config_is_local(config) || config_plugin(config) || config_is_ray_class(config)) {
         return true;
     }
     return err_set(
         err, ERR_UNAVAILABLE,
-        "provider %.*s is not supported yet; use aws, azure, vsphere, local, or external",
+        "provider %.*s is not supported yet; use aws, gcp, azure, vsphere, local, or external",
         STR_ARG(str_sub(config->provider_type, 0, 100)));
 }
 
@@ -170,6 +187,9 @@ bool cloud_provider_open_on(struct cloud_session *session, const struct config *
     }
     if (config_plugin(config) || config_is_ray_class(config)) {
         return open_plugin(session, config, head, cluster, arena, ret_provider, err);
+    }
+    if (str_is(config->provider_type, "gcp")) {
+        return open_gcp(session, cluster, ret_provider, err);
     }
     return config_is_local(config)
                ? open_local(session, config, head, cluster, arena, ret_provider, err)

@@ -22,6 +22,7 @@
 #include "core/offering.h"
 #include "provider/finding.h"
 #include "provider/lease.h"
+#include "provider/machine.h"
 #include "provider/param.h"
 
 #include <stdbool.h>
@@ -63,47 +64,13 @@ typedef void provider_done_fn(void *context, const struct provider_answer *answe
 
 /* ---- machines ---- */
 
-enum machine_state {
-    MACHINE_PENDING,
-    MACHINE_RUNNING,
-    MACHINE_STOPPING,
-    MACHINE_STOPPED,
-    MACHINE_ENDING,
-    MACHINE_GONE,
-    MACHINE_STATE_COUNT
-};
-
-struct machine_tag {
-    struct str key, value;
-};
-
-struct machine {
-    struct str id;
-    struct str type; /* instance type: "m5.large" */
-    struct str zone;
-    struct str private_ip, public_ip; /* may be empty */
-    struct str why;                   /* the cloud's reason for the state; often empty */
-    struct str token;                 /* token of the launch */
-    int64_t launched_at;              /* seconds since 1970 */
-    enum machine_state state;
-    enum market market;
-    const struct machine_tag *tags; /* Ray's and Shoal's */
-    size_t tag_count;
-};
-
 /* The machines are valid only if the answer is OUTCOME_DONE. */
 typedef void provider_machines_fn(void *context, const struct provider_answer *answer,
                                   const struct machine *machines, size_t count);
 
-/* Shoal's own tags, set on every machine at launch. */
-#define TAG_CLUSTER_UID "shoal-cluster-uid"
-#define TAG_LAUNCH "shoal-launch"             /* "EPOCH.COUNT", as LAUNCH_ARG writes it */
-#define TAG_NODE_CONFIG "shoal-node-config"   /* hash of the node_config it was launched with */
-#define TAG_EPOCH "shoal-epoch"               /* epoch of the lease when the call was drafted */
-#define TAG_HOST_KEY "shoal-host-key"         /* of the head: "ssh-ed25519 AAAA..." */
-#define TAG_STARTED_FROM "shoal-started-from" /* of the head: "user@host" with the cluster's key */
-#define TAG_STOPPED "shoal-stopped"           /* when it was stopped, for how long (expiry.h) */
-#define TAG_HEAD "shoal-head"                 /* "in-use": set up; its role cannot terminate it */
+/* The key is "ssh-ed25519 AAAA...", and valid only if the answer is OUTCOME_DONE. */
+typedef void provider_host_key_fn(void *context, const struct provider_answer *answer,
+                                  struct str id, struct str key);
 
 enum { LAUNCH_TOKEN_MAX = 64 };
 
@@ -116,6 +83,7 @@ struct launch_request {
     int64_t count;        /* maximum; fewer may come, but at least one unless it fails */
     bool rests;           /* a shutdown from inside stops the machine; otherwise terminates it */
     struct str user_data; /* user data, not encoded; empty: the type's own setting */
+    struct str login_key; /* a second ssh public key; ignored where the user data has it */
     /* In addition to the tags of every machine: cluster name, uid, launch and epoch. */
     const struct machine_tag *tags;
     size_t tag_count;
@@ -248,6 +216,11 @@ struct provider_ops {
     void (*tag)(struct provider *provider, const struct str *ids, size_t count,
                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                 void *context);
+
+    /* Waits until the new machine has reported its ssh host key to the cloud. NULL: its user data
+     * has the key. */
+    void (*host_key)(struct provider *provider, struct str id, struct str zone,
+                     provider_host_key_fn *done, void *context);
 
     void (*close)(struct provider *provider);
 };

@@ -67,9 +67,9 @@ static void supported_providers(void **state)
     check_supported("{type: aws}", "");
     check_supported("{type: local}", "");
     check_supported("{type: external, command: [./a]}", "");
-    check_supported("{type: gcp}", "provider gcp is not supported yet");
+    check_supported("{type: gcp}", "");
     check_supported("{type: aws, command: [./a]}", "");
-    check_supported("{type: gcp, command: [./a]}", "provider gcp is not supported yet");
+    check_supported("{type: gcp, command: [./a]}", "");
     check_supported("{type: external, module: a.B}", "");
     check_supported("{type: azure}", "");
     check_supported("{type: vsphere}", "");

@@ -149,9 +149,40 @@ static void a_worker(void **state)
     assert_int_equal(strlen(text(labels, "shoal-call")), 16);
     assert_non_null(strstr(metadata(made, "shoal-tags"), "\"ray-cluster-name\":\"Demo.1\""));
     assert_non_null(strstr(metadata(made, "shoal-tags"), "\"shoal-launch\":\"7.12\""));
-    assert_string_equal(metadata(made, "startup-script"), "#!/x");
+    assert_non_null(strstr(metadata(made, "startup-script"), "\nIyEveA==\n.\n")); /* "#!/x" */
+    assert_null(strstr(metadata(made, "startup-script"), ">startup-script"));
     assert_null(json_object_get(made, "serviceAccounts"));
     assert_int_equal(json_array_size(json_object_get(json_object_get(made, "tags"), "items")), 1);
+    stage_close(&stage);
+}
+
+static void add_metadata(struct param *node_config, const char *key, struct str value,
+                         struct arena *arena)
+{
+    struct param *items = param_add_list(param_add_map(node_config, "metadata", arena), "items",
+                                         arena);
+    struct param *item = param_add_map(items, "", arena);
+    param_add_text(item, "key", str_from(key), arena);
+    param_add_text(item, "value", value, arena);
+}
+
+/* That of the file runs after Shoal's. */
+static void a_startup_script_of_the_file(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    struct param *config = node_config(&stage.arena);
+    add_metadata(config, "startup-script", STR("#!/y"), &stage.arena);
+    stage.types[1].node_config = config;
+    const json_t *made = stage_draft(&stage,
+                                     (struct launch_request){.type = 1, .user_data = STR("#!/x")});
+    const char *script = metadata(made, "startup-script");
+    const char *ours = strstr(script, "IyEveA==");
+    const char *theirs = strstr(script, "IyEveQ==");
+    assert_true(ours && theirs && ours < theirs);
+    made = stage_draft(&stage, (struct launch_request){.type = 1});
+    assert_string_equal(metadata(made, "startup-script"), "#!/y");
     stage_close(&stage);
 }
 
@@ -212,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker),
+        cmocka_unit_test(a_startup_script_of_the_file),
         cmocka_unit_test(markets),
         cmocka_unit_test(places_and_roles),
     };

@@ -47,6 +47,15 @@ static bool add_user_data(const struct launch_spec *spec, struct arena *arena,
     return true;
 }
 
+/* The machine makes its own host key, and the cloud installs the login keys. */
+static void add_boot_script(const struct launch_spec *spec, struct arena *arena,
+                            struct launch_request *request)
+{
+    request->login_key = spec->cluster_key;
+    request->user_data = contact_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
+                                      arena);
+}
+
 bool launch_hash(const struct config *config, size_t type, struct arena *arena,
                  struct str *ret_hash, struct err *err)
 {
@@ -129,8 +138,12 @@ bool launch_request_make(const struct launch_spec *spec, struct provider *provid
                        "cannot launch a node type that is not in the cluster file");
     }
     bool boots = !config_is_local(spec->config); /* own machines have booted long ago */
-    if ((boots && !add_user_data(spec, arena, &request, err)) ||
-        !launch_request_add_tags(spec, arena, &request, err) ||
+    if (boots && provider->ops->host_key) {
+        add_boot_script(spec, arena, &request);
+    } else if (boots && !add_user_data(spec, arena, &request, err)) {
+        return false;
+    }
+    if (!launch_request_add_tags(spec, arena, &request, err) ||
         !provider->ops->draft(provider, &request, arena, ret_call, err)) {
         return false;
     }

@@ -241,6 +241,7 @@ static void service_open_setups(struct service *service)
         .children = service->head.session.children,
         .config = service->head.config,
         .state = &service->head.state,
+        .provider = service->head.provider,
         .identity = service->head.identity,
         .head_ip = service->head.handover.head_private_ip,
         .token_path = service->head.token_path,

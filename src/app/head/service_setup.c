@@ -101,6 +101,7 @@ static struct worker_machine service_setup_machine_of(const struct setup_schedul
         .launch = managed_node->node->launch,
         .name = node_reason_name(managed_node, arena),
         .id = machine->id,
+        .zone = machine->zone,
         .address = machine->private_ip,
         .machine = machine->type,
         .type = scheduler->head->config->node_types[type].as_worker,

@@ -216,7 +216,7 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
         .children = input->session->children,
         .place = input->place,
         .contact_ms = setup_contact_ms(),
-        .keeps_host_key = config_is_local(input->config),
+        .keeps_host_key = input->keeps_host_key,
         .hooks = {setup, find_payload, head_setup_on_waiting, head_setup_on_hello,
                   head_setup_on_rotated, head_setup_on_event, head_setup_on_done},
     });

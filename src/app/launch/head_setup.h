@@ -39,6 +39,7 @@ struct head_setup_input {
     const struct config *config;
     const struct cluster_state *state;
     struct ssh_target place;
+    bool keeps_host_key;    /* as in node_session_setup */
     struct node_view *view; /* updated by head_setup */
     struct head_setup_hooks hooks;
 };

@@ -151,24 +151,58 @@ static void on_head_done(void *context, bool is_ok, const struct err *err)
     up_end_if_done(up);
 }
 
+static void up_head_on_host_key(void *context, const struct provider_answer *answer, struct str id,
+                                struct str key)
+{
+    struct up *up = context;
+    struct err err = answer->err;
+    up->waits_for_key = false;
+    if (up->head_setup || !str_eq(id, up->head_id)) {
+        return; /* another head replaced it */
+    }
+    if (answer->outcome != OUTCOME_DONE ||
+        !cluster_state_pin(&up->launch.state, id, key, false, &err)) {
+        up_fail(up, &err);
+        return;
+    }
+    up_set_head_up(up);
+}
+
+/* False: the key is awaited, or `up` has failed. */
+static bool up_head_pin(struct up *up)
+{
+    const struct cluster_session *launch = &up->launch;
+    struct provider *provider = launch->provider;
+    struct err err;
+    if (config_is_local(launch->config) || config_trusts_first_key(launch->config)) {
+        return true;
+    }
+    if (provider->ops->host_key) {
+        if (!up->waits_for_key) {
+            up->waits_for_key = true;
+            provider->ops->host_key(provider, up->head_id, up->head.zone, up_head_on_host_key, up);
+        }
+        return false;
+    }
+    if (!cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
+        up_fail(up, &err);
+        return false;
+    }
+    return true;
+}
+
 void up_set_head_up(struct up *up)
 {
     struct cluster_session *launch = &up->launch;
     struct ssh_target place;
-    struct err err;
-    if (up->head_setup || (up->head_address.len == 0 && !launch_reaches_by_id(launch->config))) {
-        return;
-    }
-    bool is_pinned = launch_head_place(launch, up->head_id, up->head_address, &place);
-    if (!is_pinned && !config_is_local(launch->config) &&
-        !config_trusts_first_key(launch->config) &&
-        !cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
-        up_fail(up, &err);
+    if (up->head_setup || (up->head_address.len == 0 && !launch_reaches_by_id(launch->config)) ||
+        (!launch_head_place(launch, up->head_id, up->head_address, &place) && !up_head_pin(up))) {
         return;
     }
     up->head_setup = head_setup_start(&(struct head_setup_input){
         .session = launch->session,
         .config = launch->config,
+        .keeps_host_key = config_is_local(launch->config) || launch->provider->ops->host_key,
         .state = &launch->state,
         .place = place,
         .view = &up->head,

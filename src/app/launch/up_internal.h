@@ -34,6 +34,7 @@ struct up {
     bool is_given_back;  /* the lease was released, because the service does not take it */
     bool is_head_done;   /* all steps of the head are done */
     bool is_head_in_ray; /* the service reported the head in Ray */
+    bool waits_for_key;  /* the head's host key, from the cloud */
     bool is_tagging;
     bool waits_for_stop; /* the head is stopping */
     int start_tries;

@@ -15,6 +15,7 @@ told=$r/run/shoal/contact
 [ "$role" != host ] || told=${SHOAL_HOST_FOLDER:-/var/tmp/shoal-host}/contact
 # A head that was set up once stays. Per instance, so that an image of this head does not have it.
 kept=$r/var/lib/cloud/instance/shoal-kept
+[ -d "${kept%/*}" ] || kept=$r/var/lib/shoal-kept-$(cat "$r"/sys/class/dmi/id/product_serial)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
 
 say() {

@@ -106,6 +106,7 @@ struct gcp_operation {
     provider_resources_fn *resources;
     provider_found_fn *found;
     provider_preflight_fn *surveyed;
+    provider_host_key_fn *host_keyed;
     void *context;
 
     /* What it is about; each operation uses some of these. */
@@ -222,6 +223,8 @@ void gcp_stop(struct provider *base, const struct str *ids, size_t count, provid
               void *context);
 void gcp_start(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
                void *context);
+void gcp_host_key(struct provider *base, struct str id, struct str zone, provider_host_key_fn *done,
+                  void *context);
 void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
                  const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                  void *context);

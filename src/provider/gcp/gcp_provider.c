@@ -61,6 +61,7 @@ static const struct provider_ops ops = {
     .stop = gcp_stop,
     .start = gcp_start,
     .tag = gcp_tag_all,
+    .host_key = gcp_host_key,
     .close = gcp_close,
 };
 

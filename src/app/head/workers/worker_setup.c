@@ -363,6 +363,7 @@ static void copy_machine(struct worker *worker, const struct worker_machine *mac
     worker->machine = *machine;
     worker->machine.name = arena_str(arena, machine->name);
     worker->machine.id = arena_str(arena, machine->id);
+    worker->machine.zone = arena_str(arena, machine->zone);
     worker->machine.address = arena_str(arena, machine->address);
     worker->machine.machine = arena_str(arena, machine->machine);
     worker->machine.run = arena_str(arena, machine->run);
@@ -419,7 +420,7 @@ static void open_session(struct worker *worker)
         .children = setup->children,
         .place = worker->place,
         .contact_ms = setup_contact_ms(),
-        .keeps_host_key = config_is_local(setup->config),
+        .keeps_host_key = config_is_local(setup->config) || setup->provider->ops->host_key,
         .hooks = {worker, worker_setup_on_payload, worker_setup_on_waiting, worker_setup_on_hello,
                   worker_setup_on_rotated, worker_setup_on_event, worker_setup_on_done},
     });
@@ -438,10 +439,63 @@ static void tell_again(struct worker *worker)
     }
 }
 
+static void worker_setup_connect(struct worker *worker)
+{
+    worker_setup_set_place(worker);
+    tag(worker, STR("waiting-for-ssh"));
+    worker_phase(worker, PHASE_CONNECTING, STR(""));
+    open_session(worker);
+}
+
+static void worker_setup_on_host_key(void *context, const struct provider_answer *answer,
+                                     struct str id, struct str key)
+{
+    struct worker_setups *setups = context;
+    struct worker *worker = setups->workers;
+    struct err err = answer->err;
+    while (worker && !(str_eq(worker->machine.id, id) && worker->waits_for_key)) {
+        worker = worker->next;
+    }
+    if (!worker || worker->is_over) {
+        return; /* it was terminated while it booted */
+    }
+    worker->waits_for_key = false;
+    if (answer->outcome != OUTCOME_DONE ||
+        !cluster_state_pin(setups->setup.state, id, key, false, &err)) {
+        fail_with(worker, "reading its host key", &err);
+        return;
+    }
+    worker_setup_connect(worker);
+}
+
+/* A worker that was set up before is already pinned. Own machines were pinned by `up`. False: the
+ * key is awaited, or the setup has failed. */
+static bool worker_setup_pin(struct worker *worker)
+{
+    const struct worker_setups_setup *setup = &worker->all->setup;
+    const struct worker_machine *machine = &worker->machine;
+    struct err err;
+    if (cluster_state_is_pinned(setup->state, machine->id) || config_is_local(setup->config) ||
+        config_trusts_first_key(setup->config)) {
+        return true;
+    }
+    if (setup->provider->ops->host_key) {
+        worker->waits_for_key = true;
+        worker_phase(worker, PHASE_CONNECTING, STR("it has not reported its host key yet"));
+        setup->provider->ops->host_key(setup->provider, machine->id, machine->zone,
+                                       worker_setup_on_host_key, worker->all);
+        return false;
+    }
+    if (!cluster_state_pin_launch(setup->state, machine->id, machine->launch, &err)) {
+        fail_with(worker, "storing its host key", &err);
+        return false;
+    }
+    return true;
+}
+
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine)
 {
     struct worker *worker = worker_setup_find(setups, machine->instance);
-    struct err err;
     if (worker) {
         tell_again(worker);
         return;
@@ -450,18 +504,9 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
     worker_log(worker, "starting %s %.*s at %.*s", machine->only_copies ? "copies to" : "setup of",
                STR_ARG(machine->id), STR_ARG(machine->address));
-    /* A worker that was set up before has generated its own host key, which is already pinned. Own
-     * machines were pinned by `up`. */
-    if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
-        !config_is_local(setups->setup.config) && !config_trusts_first_key(setups->setup.config) &&
-        !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
-        fail_with(worker, "storing its host key", &err);
-        return;
+    if (worker_setup_pin(worker)) {
+        worker_setup_connect(worker);
     }
-    worker_setup_set_place(worker);
-    tag(worker, STR("waiting-for-ssh"));
-    worker_phase(worker, PHASE_CONNECTING, STR(""));
-    open_session(worker);
 }
 
 static bool worker_setup_has_failed(const struct worker *worker)

@@ -17,6 +17,7 @@
 #include "core/event.h"
 #include "io/child.h"
 #include "io/loop.h"
+#include "provider/provider.h"
 
 struct worker_setups;
 
@@ -52,9 +53,10 @@ struct worker_setups_setup {
     struct child_pool *children;
     const struct config *config;
     const struct cluster_state *state;
-    const char *identity;    /* private key for ssh to workers */
-    struct str head_ip;      /* address of the head for workers */
-    const char *token_path;  /* Ray's authentication token; NULL if the file configures it */
+    struct provider *provider; /* for host keys that machines report to the cloud */
+    const char *identity;      /* private key for ssh to workers */
+    struct str head_ip;        /* address of the head for workers */
+    const char *token_path;    /* Ray's authentication token; NULL if the file configures it */
     struct str runtime_hash; /* hash of the mounts' contents; if it changes, all steps run again */
     struct worker_setup_hooks hooks;
 };
@@ -68,6 +70,7 @@ struct worker_machine {
     uint64_t launch;
     struct str name; /* "worker-2", also the name of its log */
     struct str id;   /* cloud id */
+    struct str zone;
     struct str address;
     struct str machine; /* "m5.large" */
     const struct config_node_type *type;

@@ -21,7 +21,8 @@ struct worker {
     struct setup_plan plan;
     struct str host_key; /* host key that the worker will present */
     bool has_contact, has_plan, is_sent, is_over;
-    bool waits; /* the setup waits for the token or the head */
+    bool waits_for_key; /* for the host key from the cloud */
+    bool waits;         /* the setup waits for the token or the head */
 };
 
 struct worker_setups {

@@ -17,7 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DRAFT_BYTES_MAX = 1 << 20, COUNT_MAX = 1000, HASH_BYTES = 5, DRAFT_KEPT_MS = 3600 * 1000 };
+enum {
+    DRAFT_BYTES_MAX = 1 << 20,
+    COUNT_MAX = 1000,
+    HASH_BYTES = 5,
+    DRAFT_KEPT_MS = 3600 * 1000,
+    BASE64_LINE_LEN = 76
+};
 
 #define SCOPE "https://www.googleapis.com/auth/cloud-platform"
 
@@ -142,25 +148,56 @@ static void draft_set_market(const struct launch_request *request, json_t *prope
     }
 }
 
-/* Only this cluster's key: neither the project's keys nor OS Login. */
+/* "ubuntu:ssh-ed25519 AAAA...", one line per key. */
+static struct str draft_keys(const struct gcp_provider *provider, struct str login_key,
+                             struct arena *arena)
+{
+    struct str user = param_text(provider->cluster->auth, "ssh_user");
+    user = user.len > 0 ? user : STR("ubuntu");
+    struct str first = arena_printf(arena, "%.*s:%.*s", STR_ARG(user), STR_ARG(provider->key));
+    struct str second = str_trim(login_key);
+    return second.len == 0 || str_eq(second, provider->key)
+               ? first
+               : arena_printf(arena, "%.*s\n%.*s:%.*s", STR_ARG(first), STR_ARG(user),
+                              STR_ARG(second));
+}
+
+static void draft_add_script(struct buf *text, const char *name, struct str script)
+{
+    if (script.len > 0) {
+        buf_addf(text, "base64 -d >%s <<.\n", name);
+        encode_base64_lines(text, script, BASE64_LINE_LEN);
+        buf_addf(text, ".\nchmod 700 %s\n(cd / && /run/shoal-boot/%s)\n", name, name);
+    }
+}
+
+/* Runs at every boot, before a startup-script of the file. In a file of its own, because Google's
+ * agent deletes the startup-script when it ends. */
+static void draft_set_script(json_t *items, struct str script, struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, DRAFT_BYTES_MAX);
+    buf_add_c(&text, "#!/bin/sh\n"
+                     "mkdir -p -m 700 /run/shoal-boot && cd /run/shoal-boot || exit\n");
+    draft_add_script(&text, "shoal", script);
+    draft_add_script(&text, "startup-script", gcp_metadata_get(items, "startup-script"));
+    gcp_metadata_set(items, "startup-script", arena_str(arena, buf_str(&text)));
+}
+
+/* Only this cluster's keys: neither the project's keys nor OS Login. */
 static void draft_set_access(const struct gcp_provider *provider,
                              const struct launch_request *request, json_t *properties,
                              struct arena *arena)
 {
     json_t *items = draft_child(draft_child(properties, "metadata", false), "items", true);
-    struct str user = param_text(provider->cluster->auth, "ssh_user");
     if (provider->key.len > 0) {
-        gcp_metadata_set(items, "ssh-keys",
-                         arena_printf(arena, "%.*s:%.*s",
-                                      STR_ARG(user.len > 0 ? user : STR("ubuntu")),
-                                      STR_ARG(provider->key)));
+        gcp_metadata_set(items, "ssh-keys", draft_keys(provider, request->login_key, arena));
         gcp_metadata_set(items, "block-project-ssh-keys", STR("TRUE"));
         gcp_metadata_set(items, "enable-oslogin", STR("FALSE"));
     }
     gcp_metadata_set(items, "enable-guest-attributes", STR("TRUE"));
     if (request->user_data.len > 0) {
-        bool is_script = str_starts(request->user_data, "#!");
-        gcp_metadata_set(items, is_script ? "startup-script" : "user-data", request->user_data);
+        draft_set_script(items, request->user_data, arena);
     }
     if (provider->cluster->types[request->type].is_head &&
         json_array_size(json_object_get(properties, "serviceAccounts")) == 0) {
