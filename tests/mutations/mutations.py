@@ -262,4 +262,11 @@ ALL = (
     M(68, "io/redact.c", "registered secrets are not redacted",
       "change_secret(redact, secret, ADD);", "(void)redact;", "stmt",
       caught="unit/redact"),
+    M(69, "provider/gcp/machines/host_key.c", "an instance can add lines to known_hosts",
+      "host_key_is_clean(value)", "value.len > 0",
+      caught="unit/gcp_host_key"),
+    M(70, "provider/gcp/machines/draft.c", "the startup-script of the cluster file is lost",
+      'gcp_metadata_get(items, "startup-script"));', 'mutation_is(70) ? STR("") : '
+      'gcp_metadata_get(items, "startup-script"));', "raw",
+      caught="unit/gcp_draft"),
 )

@@ -1,13 +1,8 @@
 /* test_gcp_record.c: the lease in a chain of instance templates; writers with stale listings. */
-#include "provider/gcp/gcp_provider.h"
-
-#include "io/file.h"
-#include "scratch.h"
-#include "script_server.h"
+#include "gcp_stage.h"
 #include "unit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CHAIN "shoal-demo-2a97516c-"
@@ -26,16 +21,7 @@ struct stage {
     int lists_asked, refused;     /* inserts that find the name taken */
     char written[TEXT_MAX], text[3 * TEXT_MAX], deleted[256];
     int inserts;
-    struct loop *loop;
-    struct http *http;
-    struct child_pool *children;
-    struct log log;
-    struct script_server *server;
-    char folder[64], path[128], endpoint[256], login[256];
-    const char *environ[3];
-    struct provider_cluster cluster;
-    struct arena arena;
-    struct provider *provider;
+    struct gcp_stage gcp;
     int answered;
     enum outcome outcome;
     char holder[64];
@@ -76,59 +62,15 @@ static struct script_answer serve(void *context, const struct script_request *re
     return (struct script_answer){.body = OPERATION};
 }
 
-static void stage_log(void *context, struct str line)
-{
-    (void)context;
-    (void)line;
-}
-
 static void stage_open(struct stage *stage)
 {
-    static const struct http_limits limits = {0};
-    struct err err = {0};
     memset(stage, 0, sizeof(*stage));
-    stage->server = script_server_start(serve, stage);
-    assert_true(loop_open(&clock_of_machine, &stage->loop, &err));
-    assert_true(http_open(stage->loop, &limits, &stage->http, &err));
-    stage->children = child_pool_new(stage->loop, 1);
-    stage->log = (struct log){&clock_of_machine, NULL, LOG_LEVEL_INFO, stage_log, stage};
-    snprintf(stage->folder, sizeof(stage->folder), "/tmp/shoal-gcp-XXXXXX");
-    assert_non_null(mkdtemp(stage->folder));
-    snprintf(stage->path, sizeof(stage->path), "%s/key.json", stage->folder);
-    assert_true(file_write(stage->path,
-                           STR("{\"type\":\"authorized_user\",\"client_id\":\"i\","
-                               "\"client_secret\":\"s\",\"refresh_token\":\"r\","
-                               "\"token\":\"the-token\",\"expiry\":\"2099-01-01T00:00:00Z\"}"),
-                           0600, &err));
-    snprintf(stage->login, sizeof(stage->login), "GOOGLE_APPLICATION_CREDENTIALS=%s", stage->path);
-    snprintf(stage->endpoint, sizeof(stage->endpoint),
-             "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE=http://127.0.0.1:%d/c/",
-             script_server_port(stage->server));
-    stage->environ[0] = stage->login;
-    stage->environ[1] = stage->endpoint;
-    arena_init(&stage->arena);
-    struct param *settings = param_new_map(&stage->arena);
-    param_add_text(settings, "project_id", STR("p"), &stage->arena);
-    param_add_text(settings, "availability_zone", STR("us-a"), &stage->arena);
-    stage->cluster = (struct provider_cluster){.name = STR("demo"), .provider = settings};
-    struct gcp_setup setup = {.loop = stage->loop,
-                              .http = stage->http,
-                              .children = stage->children,
-                              .log = &stage->log,
-                              .environ = stage->environ,
-                              .product_path = "/nonexistent"};
-    assert_true(gcp_provider_open(&setup, 1, &stage->cluster, &stage->provider, &err));
+    gcp_stage_open(&stage->gcp, serve, stage);
 }
 
 static void stage_close(struct stage *stage)
 {
-    stage->provider->ops->close(stage->provider);
-    child_pool_free(stage->children);
-    http_close(stage->http);
-    loop_close(stage->loop);
-    script_server_stop(stage->server);
-    arena_clear(&stage->arena);
-    assert_int_equal(scratch_remove(stage->folder), 0);
+    gcp_stage_close(&stage->gcp);
 }
 
 static void on_lease(void *context, const struct provider_answer *answer,
@@ -140,15 +82,15 @@ static void on_lease(void *context, const struct provider_answer *answer,
     stage->epoch = lease ? lease->epoch : 0;
     snprintf(stage->holder, sizeof(stage->holder), "%.*s",
              STR_ARG(lease ? lease->holder : STR("")));
-    loop_stop(stage->loop);
+    loop_stop(stage->gcp.loop);
 }
 
 static void stage_take(struct stage *stage)
 {
     struct take_request request = {.holder = STR("me"), .lease_ms = 60000, .may_create = true};
-    stage->provider->ops->take(stage->provider, &request, on_lease, stage);
+    stage->gcp.provider->ops->take(stage->gcp.provider, &request, on_lease, stage);
     while (stage->answered == 0) {
-        loop_run(stage->loop);
+        loop_run(stage->gcp.loop);
     }
 }
 
