@@ -3,6 +3,7 @@
 #include "provider/external/external_operation.h"
 #include "provider/host_record.h"
 #include "provider/random_id.h"
+#include "provider/record_uid.h"
 
 static void external_lease_set_missing(struct external_operation *operation)
 {
@@ -17,24 +18,10 @@ static void external_lease_answer(struct external_operation *operation, bool has
     external_end(operation);
 }
 
-/* The uids of live instances with the cluster's name. */
 static size_t external_lease_uids(const struct external_operation *operation, struct str *uids)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < operation->listed_count; i++) {
-        const struct machine *machine = &operation->listed[i];
-        struct str uid = machine_tag_value(machine, TAG_CLUSTER_UID);
-        bool is_new = uid.len > 0 && machine_is_live(machine) &&
-                      str_eq(machine_tag_value(machine, "ray-cluster-name"),
-                             operation->provider->cluster->name);
-        for (size_t j = 0; j < count && is_new; j++) {
-            is_new = !str_eq(uids[j], uid);
-        }
-        if (is_new) {
-            uids[count++] = uid;
-        }
-    }
-    return count;
+    return record_uids(operation->listed, operation->listed_count,
+                       operation->provider->cluster->name, uids);
 }
 
 static bool external_lease_new_uid(struct external_operation *operation)
@@ -48,12 +35,9 @@ static bool external_lease_new_uid(struct external_operation *operation)
 
 /* ---- taking ---- */
 
-/* The journal knows another uid than the record: its instances would be lost. */
 static bool contradicts_journal(const struct external_operation *operation)
 {
-    struct str known = operation->request.known_uid;
-    return operation->record && known.len > 0 &&
-           !str_eq(external_text(operation->record, "uid"), known);
+    return record_uid_contradicts(operation->record, operation->request.known_uid);
 }
 
 static enum external_edit external_lease_edit_take(struct external_operation *operation)
@@ -111,33 +95,15 @@ static void external_lease_give_up(struct external_operation *operation, struct 
     external_end(operation);
 }
 
-static bool check_uids(struct external_operation *operation, const struct str *uids, size_t count)
-{
-    struct str known = operation->request.known_uid;
-    struct str name = str_sub(operation->provider->cluster->name, 0, 80);
-    if (count > 1) {
-        return external_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
-                               "%zu clusters have the name %.*s: uid %.*s and %.*s. Rename this "
-                               "cluster, or run shoal down for the other one",
-                               count, STR_ARG(name), STR_ARG(uids[0]), STR_ARG(uids[1]));
-    }
-    if (contradicts_journal(operation) && count == 1 && str_eq(uids[0], known)) {
-        return external_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
-                               "the record of cluster %.*s has uid %.*s, but its instances have "
-                               "uid %.*s. Run shoal down to terminate them",
-                               STR_ARG(name), STR_ARG(external_text(operation->record, "uid")),
-                               STR_ARG(known));
-    }
-    return true;
-}
-
 /* The uid of a new record is that of live instances with this name, the journal's, or new. */
 static void external_lease_choose_uid(struct external_operation *operation)
 {
     const struct take_request *request = &operation->request;
     struct str *uids = ARENA_ARRAY(&operation->arena, operation->listed_count, struct str);
     size_t count = external_lease_uids(operation, uids);
-    if (operation->answer.outcome != OUTCOME_DONE || !check_uids(operation, uids, count)) {
+    if (operation->answer.outcome != OUTCOME_DONE ||
+        !record_uid_check(operation->record, operation->provider->cluster->name, request->known_uid,
+                          uids, count, &operation->answer)) {
         external_lease_answer(operation, false);
         return;
     }

@@ -4,6 +4,7 @@
 #include "provider/gcp/gcp_operation.h"
 #include "provider/host_record.h"
 #include "provider/random_id.h"
+#include "provider/record_uid.h"
 
 #include <stdio.h>
 
@@ -39,22 +40,10 @@ static void lease_drop(struct gcp_provider *provider)
     gcp_client_set_lease(provider->client, (struct gcp_lease){0});
 }
 
-/* The uids of live instances with the cluster's name. */
 static size_t lease_uids(const struct gcp_operation *operation, struct str *uids)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < operation->listed_count; i++) {
-        const struct machine *machine = &operation->listed[i];
-        struct str uid = machine_tag_value(machine, TAG_CLUSTER_UID);
-        bool is_new = uid.len > 0 && machine_is_live(machine);
-        for (size_t j = 0; j < count && is_new; j++) {
-            is_new = !str_eq(uids[j], uid);
-        }
-        if (is_new) {
-            uids[count++] = uid;
-        }
-    }
-    return count;
+    return record_uids(operation->listed, operation->listed_count,
+                       operation->provider->cluster->name, uids);
 }
 
 static bool lease_new_uid(struct gcp_operation *operation)
@@ -68,12 +57,9 @@ static bool lease_new_uid(struct gcp_operation *operation)
 
 /* ---- taking ---- */
 
-/* The journal knows another uid than the record: its instances would be lost. */
 static bool lease_contradicts(const struct gcp_operation *operation)
 {
-    struct str known = operation->request.known_uid;
-    return operation->record && known.len > 0 &&
-           !str_eq(host_record_text(operation->record, "uid"), known);
+    return record_uid_contradicts(operation->record, operation->request.known_uid);
 }
 
 /* When each epoch of the last minutes began: a launch of an older one is not sent again. */
@@ -160,33 +146,15 @@ static void lease_give_up(struct gcp_operation *operation, struct str uid)
     gcp_end(operation);
 }
 
-static bool lease_check_uids(struct gcp_operation *operation, const struct str *uids, size_t count)
-{
-    struct str known = operation->request.known_uid;
-    struct str name = str_sub(operation->provider->cluster->name, 0, 80);
-    if (count > 1) {
-        return gcp_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
-                          "%zu clusters have the name %.*s: uid %.*s and %.*s. Rename this "
-                          "cluster, or run shoal down for the other one",
-                          count, STR_ARG(name), STR_ARG(uids[0]), STR_ARG(uids[1]));
-    }
-    if (lease_contradicts(operation) && count == 1 && str_eq(uids[0], known)) {
-        return gcp_failed(operation, OUTCOME_INVALID, ERR_EXISTS,
-                          "the record of cluster %.*s has uid %.*s, but its instances have uid "
-                          "%.*s. Run shoal down to terminate them",
-                          STR_ARG(name), STR_ARG(host_record_text(operation->record, "uid")),
-                          STR_ARG(known));
-    }
-    return true;
-}
-
 /* The uid of a new record is that of live instances with this name, the journal's, or new. */
 static void lease_choose_uid(struct gcp_operation *operation)
 {
     const struct take_request *request = &operation->request;
     struct str *uids = ARENA_ARRAY(&operation->arena, operation->listed_count, struct str);
     size_t count = lease_uids(operation, uids);
-    if (!gcp_is_fine(operation) || !lease_check_uids(operation, uids, count)) {
+    if (!gcp_is_fine(operation) ||
+        !record_uid_check(operation->record, operation->provider->cluster->name, request->known_uid,
+                          uids, count, &operation->answer)) {
         lease_answer(operation, false);
         return;
     }
