@@ -97,7 +97,7 @@ def test_labels_with_a_stale_fingerprint(compute):
 def test_changes_may_take_effect_late(raw, cloud):
     """Then two writers with the same fingerprint are both accepted, and one write is lost."""
     raw.insert("one", labels={"a": "0"})
-    cloud.set(late_changes=1, change=0.8)
+    cloud.set(late_changes=1, change=3)
     mark = raw.zonal("GET", "instances/one")[1]["labelFingerprint"]
     operations = [raw.zonal("POST", "instances/one/setLabels", {
         "labels": {"a": value}, "labelFingerprint": mark})[1] for value in "12"]
@@ -161,7 +161,7 @@ def test_deleted_while_it_stops_or_starts(raw, cloud):
     raw.wait(delete)
     raw.insert("one")
     raw.wait(raw.zonal("POST", "instances/one/stop")[1])
-    cloud.set(insert=1, delete=0.1)
+    cloud.set(insert=3, delete=0.1)
     _, start = raw.zonal("POST", "instances/one/start")
     raw.wait(raw.zonal("DELETE", "instances/one")[1])
     assert raw.wait(start)["httpErrorStatusCode"] == 409
@@ -170,7 +170,7 @@ def test_deleted_while_it_stops_or_starts(raw, cloud):
 
 def test_a_name_is_taken_until_the_instance_is_gone(raw, cloud):
     raw.insert("one")
-    cloud.set(delete=0.8)
+    cloud.set(delete=3)
     _, operation = raw.zonal("DELETE", "instances/one")
     assert raw.zonal("GET", "instances/one")[1]["status"] == "STOPPING"
     assert raw.zonal("POST", "instances", instance("one"))[0] == 409
@@ -180,7 +180,7 @@ def test_a_name_is_taken_until_the_instance_is_gone(raw, cloud):
 
 
 def test_too_many_deletes(raw, cloud):
-    cloud.set(delete=1)
+    cloud.set(delete=60)
     raw.insert("one")
     for _ in range(5):
         assert raw.zonal("DELETE", "instances/one")[0] == 200
@@ -189,19 +189,20 @@ def test_too_many_deletes(raw, cloud):
 
 
 def test_a_new_instance_may_not_be_found_yet(raw, cloud):
-    cloud.set(insert=1, get_lag=0.8)
+    cloud.set(insert=3, get_lag=60)
     _, operation = raw.zonal("POST", "instances", instance("one"))
     assert raw.zonal("GET", "instances/one")[0] == 404
     assert raw.zonal("DELETE", "instances/one")[0] == 404
     assert "items" not in raw.zonal("GET", "instances")[1]
     assert raw.zonal("POST", "instances", instance("one"))[0] == 409
     assert "error" not in raw.wait(operation)
+    cloud.set(get_lag=0.1)
     assert raw.zonal("GET", "instances/one")[1]["status"] == "RUNNING"
 
 
 def test_stop_and_start(raw, cloud):
     raw.insert("one")
-    cloud.set(stop=0.8)
+    cloud.set(stop=3)
     _, operation = raw.zonal("POST", "instances/one/stop")
     early = raw.wait(raw.zonal("POST", "instances/one/start")[1])
     assert early["error"]["errors"][0]["code"] == "RESOURCE_NOT_READY"
@@ -238,7 +239,7 @@ def test_deletion_protection(raw):
 
 
 def test_host_keys_as_guest_attributes(raw, cloud):
-    cloud.set(boot=0.8)
+    cloud.set(boot=3)
     raw.insert("one", metadata={"items": [{"key": "enable-guest-attributes", "value": "TRUE"}]})
     status, value = raw.zonal("GET", "instances/one/getGuestAttributes", queryPath="hostkeys/")
     assert status == 404 and value["error"]["message"] == \

@@ -110,18 +110,17 @@ def test_filters(five):
 
 
 def test_listings_lag(raw, cloud):
-    cloud.set(listing_lag=1.0, gone_lag=0.8)
+    cloud.set(listing_lag=60, gone_lag=3)
     raw.insert("one")
     assert raw.zonal("GET", "instances/one")[0] == 200
     assert names(raw) == []
     assert [i["name"] for i in cloud.truth()["instances"]] == ["one"]
-    end = time.monotonic() + 5
-    while names(raw) == [] and time.monotonic() < end:
-        time.sleep(0.05)
+    cloud.set(listing_lag=0.1)
     assert names(raw) == ["one"]
     raw.wait(raw.zonal("DELETE", "instances/one")[1])
     assert raw.zonal("GET", "instances/one")[0] == 404
     assert names(raw) == ["one"]
+    end = time.monotonic() + 20
     while names(raw) and time.monotonic() < end:
         time.sleep(0.05)
     assert names(raw) == []
@@ -141,13 +140,13 @@ def test_operations_are_kept_for_a_while(raw, cloud):
 
 
 def test_a_wait_ends_early(raw, cloud):
-    cloud.set(insert=5, wait=0.2)
+    cloud.set(insert=60, wait=0.2)
     operation = raw.zonal("POST", "instances", instance("one"))[1]
     path = operation["selfLink"].partition("/compute/v1/")[2]
     begin = time.monotonic()
     status, value = raw("POST", f"{path}/wait")
     assert status == 200 and value["status"] == "RUNNING"
-    assert 0.2 <= time.monotonic() - begin < 3
+    assert 0.2 <= time.monotonic() - begin < 30
     cloud.set(wait=60)
     raw.wait(raw.zonal("DELETE", "instances/one")[1])
     assert raw.wait(operation)["status"] == "DONE"

@@ -95,7 +95,7 @@ def test_a_wait_times_out(server):
     begin = time.monotonic()
     reply = server("instance/preempted", wait_for_change="true", last_etag=etag, timeout_sec="1")
     assert reply.text == "FALSE" and reply.headers["ETag"] == etag
-    assert 1 <= time.monotonic() - begin < 5
+    assert 1 <= time.monotonic() - begin < 15
 
 
 def test_the_notice_of_a_preemption(raw, cloud):

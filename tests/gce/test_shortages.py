@@ -13,7 +13,7 @@ def error_of(operation):
 
 
 def test_a_stockout_is_in_the_operation(raw, cloud):
-    cloud.set(insert=0.8)
+    cloud.set(insert=3)
     cloud.stockout(zone=ZONE)
     status, operation = raw.zonal("POST", "instances", instance("one"))
     assert status == 200 and "error" not in operation
