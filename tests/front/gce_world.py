@@ -101,8 +101,8 @@ class ThinMachines(thin.Bodies, machines.Machines):
                 "THIN_NO_AGENT": "1" if self.cloud.tunables.boot < 0 else ""}
 
     def _ended_by_itself(self, node):
+        self._remove_container(node)  # first: a stopped instance may be started at once
         self.cloud.instances.stopped_itself(node.instance)
-        self._remove_container(node)
 
 
 class ThinControl(world.MachineControl, control.Control):

@@ -93,13 +93,13 @@ def test_a_machine_from_its_metadata(front, api):
         "ssh-keys": f"rosa:{public}", "enable-guest-attributes": "TRUE",
         "startup-script": "#!/bin/sh\ntouch /var/started\n"}, serviceAccounts=[
             {"email": "default", "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}])
-    host_key = wait_for(lambda: api.host_key("one"), 20, 0.1, "the host key")
+    host_key = wait_for(lambda: api.host_key("one"), 60, 0.1, "the host key")
     address = public_of(made)
 
     def there(command, key=key):
         return api.ssh(address, key, host_key, "rosa", command)
 
-    wait_for(lambda: there("test -e /var/started").status == 0, 20, 0.1, "the startup script")
+    wait_for(lambda: there("test -e /var/started").status == 0, 60, 0.1, "the startup script")
     assert there("sudo -n id -un; hostname").out == "root\none\n"
 
     def fetch(header, url):
@@ -125,7 +125,7 @@ def test_a_machine_from_its_metadata(front, api):
     items = [{"key": "ssh-keys", "value": f"rosa:{public}"}]
     api.wait(api("POST", f"{ZONE}/instances/one/setMetadata", {
         "fingerprint": made["metadata"]["fingerprint"], "items": items}))
-    wait_for(lambda: there("true", other).status == 0, 10, 0.1, "the new key")
+    wait_for(lambda: there("true", other).status == 0, 60, 0.1, "the new key")
     assert there("true").status == 255
 
     pid = front.first_process(instance="one")["pid"]
@@ -140,7 +140,7 @@ def test_stop_start_and_preemption(front, api):
     front.set(preempt=3)
     made = api.insert("one", {"enable-guest-attributes": "TRUE"}, scheduling=SPOT)
     machine = front.machines()[0]
-    first_key = wait_for(lambda: api.host_key("one"), 20, 0.1, "the host key")
+    first_key = wait_for(lambda: api.host_key("one"), 60, 0.1, "the host key")
     machine.run("sudo", "touch", "/var/kept")
     api.wait(api("POST", f"{ZONE}/instances/one/stop"))
     assert [m.state for m in front.machines()] == ["TERMINATED"]
@@ -150,19 +150,20 @@ def test_stop_start_and_preemption(front, api):
     assert api.host_key("one") == first_key
     # Switched off by itself, and preempted: stopped, with its disk.
     machine.run("sudo", "-n", "shutdown", "-h", "now", check=False)
-    wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 10, 0.05, "its end")
+    wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 30, 0.05, "its end")
     api.wait(api("POST", f"{ZONE}/instances/one/start"))
+    machine.run("true")  # it has booted
     front.preempt(instance="one")
     words = ["curl", "-sf", "-H", FLAVOR, f"{METADATA}/instance/preempted"]
     assert machine.run(*words) == "TRUE"
-    wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 10, 0.05, "its end")
+    wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 30, 0.05, "its end")
     assert set(front.remains()) == {"instances", "disks"}
 
 
 def test_no_sshd_and_no_agent(front, api):
     front.launch_fault("no-sshd")
     made = api.insert("one", {"enable-guest-attributes": "TRUE"})
-    host_key = wait_for(lambda: api.host_key("one"), 20, 0.1, "the host key")
+    host_key = wait_for(lambda: api.host_key("one"), 60, 0.1, "the host key")
     key, _ = api.key("first")
     assert "refused" in api.ssh(public_of(made), key, host_key, "ubuntu", "true").err
     front.set(boot=-1)
