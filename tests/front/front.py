@@ -82,7 +82,11 @@ _lock = threading.Lock()
 def forget_dead():
     """Remove folders of fronts whose test process was killed."""
     for pid in pathlib.Path(PLACE).glob("shoal-front-*/pid"):
-        if not client.running(int(pid.read_text(encoding="ascii"))):
+        try:
+            is_dead = not client.running(int(pid.read_text(encoding="ascii")))
+        except FileNotFoundError:  # another test process closed its front just now
+            continue
+        if is_dead:
             shutil.rmtree(pid.parent, ignore_errors=True)
 
 
@@ -218,16 +222,29 @@ def name_of(pid):
 
 
 def inner(pid):
-    """The last process of a chain of nsenter, setpriv and env, each of which forks once."""
-    while True:
-        if name_of(pid) not in ("nsenter", "setpriv", "env", "unshare"):
-            return pid
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as stream:
-            found = stream.read().split()
-        if found:
-            pid = int(found[0])
-        else:
-            time.sleep(0.002)
+    """The last process of a chain of nsenter, setpriv and env, each of which forks once.
+    ProcessLookupError if the chain has ended.
+    """
+    try:
+        while True:
+            if name_of(pid) not in ("nsenter", "setpriv", "env", "unshare"):
+                return pid
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as stream:
+                found = stream.read().split()
+            if found:
+                pid = int(found[0])
+            elif is_zombie(pid):
+                raise ProcessLookupError(f"process {pid} has ended")
+            else:
+                time.sleep(0.002)
+    except FileNotFoundError:
+        raise ProcessLookupError(f"process {pid} has ended") from None
+
+
+def is_zombie(pid):
+    """Has it ended, without a wait() of its parent?"""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stream:
+        return stream.read().rpartition(")")[2].split()[0] == "Z"
 
 
 # ---- machines ----
@@ -310,7 +327,8 @@ class Front(client.Bed):
         for arch in ("x86_64", "aarch64"):
             os.link(self.program, self.folder / "payloads" / f"shoal-{arch}")
         try:
-            wait_for(lambda: (self.folder / "control").exists(), 180, 0.01, "the front")
+            wait_for(lambda: (self.folder / "control").exists() and
+                     (self.folder / "pid").exists(), 180, 0.01, "the front")
         except AssertionError as late:
             raise AssertionError(f"{late}:\n{self.log()}") from None
         self.pid = int((self.folder / "pid").read_text(encoding="ascii"))
