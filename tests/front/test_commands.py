@@ -452,7 +452,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b"203.0.113.9")
-http.server.HTTPServer(("127.0.0.1", 9099), Handler).serve_forever()
+server = http.server.HTTPServer(("127.0.0.1", 9099), Handler)
+print("ready", flush=True)
+server.serve_forever()
 """
 
 
@@ -463,7 +465,8 @@ def test_a_laptop_with_a_new_address(front):
     laptop = front.laptop()
     file = laptop.file("cluster.yaml", front.cluster("moved", workers=0))
     laptop("up", "-y", file)
-    front.popen([sys.executable, "-c", SERVE], {})
+    server = front.popen([sys.executable, "-c", SERVE], {}, stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
     head = front.head("moved")
     here = [front_settings.GATEWAY, front_settings.LAPTOP]
 
