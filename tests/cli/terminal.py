@@ -152,7 +152,7 @@ class Terminal:
         return re.search(pattern, self.data) or re.search(
             pattern, re.sub(rb" ?\r\n *", b" ", self.data))
 
-    def read(self, until=None, seconds=20):
+    def read(self, until=None, seconds=60):
         """Reads until a pattern has come (anywhere), or to the end; returns all that came. Long
         lines are folded between words; a pattern may also match the text without folds."""
         end = time.monotonic() + seconds
@@ -170,7 +170,7 @@ class Terminal:
         assert until is None or self.has(until), self.data.decode(errors="replace")
         return self.data
 
-    def end(self, seconds=20):
+    def end(self, seconds=60):
         """All output, and the exit status."""
         self.read(None, seconds)
         return self.data, self.child.wait(timeout=seconds)

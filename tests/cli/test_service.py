@@ -103,7 +103,7 @@ def is_gone(pid):
         return True
 
 
-def wait(check, what, seconds=15):
+def wait(check, what, seconds=60):
     until = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < until, what
