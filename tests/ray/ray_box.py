@@ -58,9 +58,10 @@ class RayBox:
             if entry.name.isdigit():
                 try:
                     argv = (entry / "cmdline").read_bytes().split(b"\0")[:-1]
-                except OSError:
+                    is_gcs = argv and argv[0].endswith(b"gcs_server") and self._is_ours(entry)
+                except OSError:  # it ended just now
                     continue
-                if argv and argv[0].endswith(b"gcs_server") and self._is_ours(entry):
+                if is_gcs:
                     os.kill(int(entry.name), signal.SIGKILL)
                     return [word.decode() for word in argv]
         raise AssertionError("there is no GCS")

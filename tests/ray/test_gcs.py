@@ -60,7 +60,14 @@ def test_version_and_nodes(box):
 def test_drivers_that_are_connected(box):
     """Ray's own do not count, nor those that have ended."""
     probe = Probe(box, "a-secret-for-this-test")
-    assert probe.ask("drivers") == ["drivers", "fine", "0\n"]
+
+    def wait_for_none():
+        end = time.monotonic() + 60
+        while (said := probe.ask("drivers")) != ["drivers", "fine", "0\n"]:
+            assert time.monotonic() < end, said
+            time.sleep(0.1)
+
+    wait_for_none()  # Ray reports the end of an earlier test's driver late
     driver = subprocess.Popen(box.inside([
         sys.executable, "-c", "import ray, sys; ray.init('127.0.0.1:6379', log_to_driver=False);"
                               "print('there', flush=True); sys.stdin.read()"]),
@@ -70,10 +77,7 @@ def test_drivers_that_are_connected(box):
     assert probe.ask("drivers") == ["drivers", "fine", "1\n"]
     driver.stdin.close()
     driver.wait(30)
-    end = time.monotonic() + 10
-    while probe.ask("drivers")[2] != "0\n":
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_for_none()
     probe.close()
 
 
@@ -113,7 +117,7 @@ def test_who_requests_capacity(box, tmp_path):
     assert probe.ask("entrypoint 7f000000") == ["entrypoint", "fine", "[]\n"]
     driver.stdin.close()
     driver.wait(30)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while probe.ask("requesters")[2] != "coordinator,0,\n":
         assert time.monotonic() < end
         time.sleep(0.1)

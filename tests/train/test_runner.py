@@ -212,7 +212,7 @@ def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter: it ended after the open
         return False
 
 
@@ -244,7 +244,7 @@ def test_kill_reaches_the_workers(runner):
     worker = int(runner.output().rpartition("worker ")[2].split()[0])
     runner.kill(generation)
     assert runner.wait("exited", generation)["signal"] == signal.SIGKILL
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while is_alive(worker) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(worker)
@@ -275,7 +275,7 @@ def test_data_loaders_are_not_left_behind(warm, end):
     workers = {int(line.split()[1]) for line in output.splitlines() if line.startswith("loader")}
     assert outcome == {"code": 143} and len(workers) == 2
     # torch's workers look for their parent only every 5 s.
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 4
     while any(is_alive(worker) for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(is_alive(worker) for worker in workers)
@@ -321,7 +321,7 @@ def test_end_of_input_kills(preload):
     time.sleep(0.1)
     assert client.process.poll() is None
     client.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(pid)
@@ -336,7 +336,7 @@ def test_a_killed_runner_takes_the_script_along(preload):
     wait_for_output(client, "waiting")
     client.process.kill()
     client.process.wait()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(pid)
