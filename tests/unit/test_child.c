@@ -396,14 +396,18 @@ static void the_deadline_ends_it(void **state)
 static void the_stubborn_are_killed_with_all_they_started(void **state)
 {
     struct seen seen = {0};
-    struct child_spec spec = collect(ARGV("/bin/sh", "-c", STUBBORN), &seen);
     (void)state;
-    spec.deadline_ms = 100;
-    spec.grace_ms = 100;
-    run(&spec);
+    /* On a busy machine the shell may need longer until it ignores the signal and says so. */
+    for (int64_t deadline = 100; deadline < 10000 && seen.out[0] == '\0'; deadline *= 4) {
+        seen = (struct seen){0};
+        struct child_spec spec = collect(ARGV("/bin/sh", "-c", STUBBORN), &seen);
+        spec.deadline_ms = deadline;
+        spec.grace_ms = 100;
+        run(&spec);
+    }
     assert_int_equal(seen.result.end, CHILD_TIMED_OUT);
     assert_int_equal(seen.result.signal, SIGKILL);
-    assert_true(seen.result.ran_ms < 3000);
+    assert_true(seen.result.ran_ms < 15000);
     int grandchild = (int)strtol(seen.out, NULL, 10);
     assert_true(grandchild > 1);
     for (int i = 0; i < 100 && kill(grandchild, 0) == 0; i++) {
@@ -418,7 +422,7 @@ static void the_stubborn_are_killed_with_all_they_started(void **state)
 static void a_heir_with_the_pipe_does_not_hold_us(void **state)
 {
     struct seen seen = {0};
-    struct child_spec spec = collect(ARGV("/bin/sh", "-c", "echo x; setsid sleep 3 & exit 3"),
+    struct child_spec spec = collect(ARGV("/bin/sh", "-c", "echo x; setsid sleep 20 & exit 3"),
                                      &seen);
     (void)state;
     spec.linger_ms = 100;
@@ -427,7 +431,7 @@ static void a_heir_with_the_pipe_does_not_hold_us(void **state)
     assert_int_equal(seen.result.exit_status, 3);
     assert_string_equal(seen.out, "x\n");
     assert_true(seen.result.is_cut[0]);
-    assert_true(seen.result.ran_ms < 2500);
+    assert_true(seen.result.ran_ms < 15000);
 }
 
 static void cancel_now(void *context)
