@@ -413,7 +413,7 @@ def test_answers_that_do_not_come(check, golden, paper):
     paper.fault("DescribeImages", "hang", count=0)
     begun = time.monotonic()
     golden("late", check(cluster(), "--timeout", "1"), 1)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
 
 
 def test_ctrl_c(paper, place, variables):
@@ -428,7 +428,7 @@ def test_ctrl_c(paper, place, variables):
     while b"still waiting for aws us-west-2" not in said:
         said += os.read(ours, 1000)
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=5)
+    out, _ = running.communicate(timeout=30)
     assert running.returncode == 130 and out == ""
     assert os.read(ours, 1000) == b"shoal: error: stopped by Ctrl-C; nothing was created\r\n"
     os.close(ours)

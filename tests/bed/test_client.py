@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from conftest import HERE
+from conftest import HERE, wait_for
 
 from cloud import client as bed_client
 from cloud import services, settings
@@ -226,7 +226,7 @@ def test_no_source(paper, probe):
 def test_keys_that_end_in_the_middle(paper, start, machine_url):
     under_way = start("--times", 12, "--every", 150, "identity",
                       AWS_CONTAINER_CREDENTIALS_FULL_URI=machine_url + "/container")
-    time.sleep(0.8)
+    wait_for(lambda: paper.counts()["GetCallerIdentity"] > 2, step=0.02)
     assert paper.expire("guest") == 1
     answers, log = finish(under_way)
     assert [a["ok"] for a in answers] == [True] * 12
@@ -297,12 +297,14 @@ def test_a_profile_made_a_moment_ago(paper, admin, aws, role):
     """The process that created it waits for it; for any other process the name is wrong."""
     role("new")
     iam = aws("iam")
-    paper.set(profile_lag=1.0)
+    paper.set(profile_lag=60)
+    began = time.monotonic()
     iam.create_instance_profile(InstanceProfileName="fresh")
     iam.add_role_to_instance_profile(InstanceProfileName="fresh", RoleName="new")
     launch = json.dumps({**json.loads(LAUNCH), "IamInstanceProfile": {"Name": "fresh"}})
     answer, = admin("--care", "repeatable", "call", "ec2", "RunInstances", launch)
     assert (answer["ok"], answer["class"], answer["tries"]) == (False, "definite-no", 1)
+    paper.set(profile_lag=time.monotonic() - began + 3)
     answer, = admin("--care", "repeatable", "--settles", 1, "call", "ec2", "RunInstances", launch)
     assert answer["ok"] and answer["tries"] > 1
 
@@ -325,11 +327,12 @@ def test_pages(paper, admin, run):
 
 
 def test_new_machines_are_listed_late(paper, admin, run):
-    paper.set(listing_lag=0.6)
+    paper.set(listing_lag=60)
     run(Count=3)
     answer, = admin("list")
     assert answer["machines"] == 0
-    time.sleep(0.7)
+    paper.set(listing_lag=0.1)
+    time.sleep(0.1)
     answer, = admin("list")
     assert answer["machines"] == 3
 

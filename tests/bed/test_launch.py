@@ -244,7 +244,7 @@ def test_vcpu_quota(paper, run):
 
 
 def test_an_ending_instance_still_counts(paper, ec2, run):
-    paper.set(vcpu_quota=2, terminating=1.5)
+    paper.set(vcpu_quota=2, terminating=4)
     first = run()
     ec2.terminate_instances(InstanceIds=first)
     with refused("VcpuLimitExceeded"):

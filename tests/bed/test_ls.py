@@ -322,13 +322,13 @@ def test_no_credentials(paper, ls):
 
 
 def test_ctrl_c(paper, tmp_path):
-    paper.fault("DescribeInstances", "hang", count=0, seconds=5)
+    paper.fault("DescribeInstances", "hang", count=0, seconds=20)
     where = {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     child = subprocess.Popen([SHOAL, "ls", "--region", WEST], env=where, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for(lambda: paper.counts(who="laptop")["DescribeInstances"] > 0, step=0.05)
     start = time.monotonic()
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=10)
-    assert time.monotonic() - start < 1
+    out, err = child.communicate(timeout=30)
+    assert time.monotonic() - start < 10
     assert (child.returncode, out) == (130, "") and "Ctrl-C" in err

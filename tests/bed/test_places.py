@@ -256,7 +256,7 @@ def test_a_profile_needs_a_role(profile, run):
 
 
 def test_a_profile_is_not_known_at_once(paper, profile, run):
-    paper.set(profile_lag=1.0)
+    paper.set(profile_lag=60)
     profile.create_instance_profile(InstanceProfileName="young")
     profile.add_role_to_instance_profile(InstanceProfileName="young", RoleName="head")
     for given in ({"Name": "young"}, {"Arn": profile.get_instance_profile(
@@ -271,7 +271,8 @@ def test_a_profile_is_not_known_at_once(paper, profile, run):
         except profile.exceptions.ClientError:
             return None
 
-    assert wait_for(launched, 5)
+    paper.set(profile_lag=1)
+    assert wait_for(launched)
 
 
 def test_what_is_in_use_is_not_deleted(profile):

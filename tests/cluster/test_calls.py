@@ -28,7 +28,7 @@ def test_a_first_up_asks_what_it_must(cluster):
     made.up()
     took = time.time() - began
     driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
-                                for i in made.machines()), 10)
+                                for i in made.machines()), 30)
     counted, _ = driver.api_calls(began)
     assert {a: n for a, n in counted.items() if a not in OF_TIME} == ONCE, counted
     assert took > QUICK_S or sum(counted.values()) <= MOST, (took, counted)

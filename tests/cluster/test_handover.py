@@ -165,9 +165,9 @@ def test_the_service_alone_is_killed(lasting):
     newest = driver.in_machine(lasting.head, "pgrep", "-nf", SERVICE).strip()
     driver.in_machine(lasting.head, "kill", "-9", newest)
     driver.wait_for(lambda: driver.in_machine(
-        lasting.head, "pgrep", "-nf", SERVICE, check=False).strip() not in ("", newest), 10, 0.1,
+        lasting.head, "pgrep", "-nf", SERVICE, check=False).strip() not in ("", newest), 30, 0.1,
         f"another service (before: {rows})")
-    driver.wait_for(lambda: lasting.run("status", seconds=20).status == 0, 10)
+    driver.wait_for(lambda: lasting.run("status", seconds=20).status == 0, 30)
 
 
 def test_the_service_is_killed(lasting):

@@ -16,6 +16,6 @@ def test_the_service_and_workers_find_their_way(cluster):
     said = made("status").out
     assert "2 nodes joined" in said, said
     driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
-                                for i in made.machines()), 10)
+                                for i in made.machines()), 30)
     made.down()
     assert made.remains() == {}

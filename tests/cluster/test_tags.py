@@ -47,7 +47,7 @@ def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
     head, worker = made.machines()
     # Ray writes its status during the launch; the tests do not wait for that.
     driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
-                                for i in made.machines()), 10)
+                                for i in made.machines()), 30)
     head, worker = made.machines()
     for machine, kind in ((head, "head"), (worker, "worker")):
         wanted = {"ray-cluster-name": "tagged", "ray-node-type": kind,

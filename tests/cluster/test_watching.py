@@ -80,7 +80,7 @@ def test_top_on_a_terminal(watched):
         terminal.type(b"j\r")
         driver.wait_for(lambda: see(r"(?s)LOG of worker-1.*setup here"), 30)
         terminal.type(b"q")
-        driver.wait_for(lambda: see("EVENTS"), 10)
+        driver.wait_for(lambda: see("EVENTS"), 30)
         terminal.type(b"q")
         assert terminal.end()[1] == 0
     finally:

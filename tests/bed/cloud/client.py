@@ -19,7 +19,7 @@ import urllib.request
 
 from . import docker, images, network, settings
 
-READY_SECONDS = 60
+READY_SECONDS = 240
 LIFE_SECONDS = 4 * 3600
 PROGRAMS = ("docker", "iptables", "ip", "debootstrap", "nsenter")
 
