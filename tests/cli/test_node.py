@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -17,6 +16,10 @@ import zipfile
 
 import pytest
 from fake_gcs import FakeGcs
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from free_port import free_port  # noqa: E402
 
 SHOAL = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal")
 
@@ -583,12 +586,6 @@ def test_watching_needs_to_know_what(home):
 
 
 # ---- gate ----
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def start_gate(home, port, *words):

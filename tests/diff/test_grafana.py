@@ -10,8 +10,8 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -19,6 +19,10 @@ import urllib.request
 import pytest
 
 from conftest import REPOSITORY, program
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from free_port import free_port  # noqa: E402
 
 FILE = pathlib.Path(REPOSITORY, "docs", "grafana", "shoal.json")
 SECONDS_MAX = 240
@@ -41,12 +45,6 @@ def prometheus_program():
         pytest.fail("Prometheus is required (SHOAL_REQUIRE_PROMETHEUS=1) but not there",
                     pytrace=False)
     pytest.skip("prometheus is not installed")
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

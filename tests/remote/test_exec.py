@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import fake_cloud  # noqa: E402
 from fake_service import FakeService  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from test_session import SHOAL, Machine, wait_for  # noqa: E402
+from test_session import SHOAL, Machine, free_port, wait_for  # noqa: E402
 
 
 @pytest.fixture
@@ -205,12 +205,6 @@ def test_attach_to_a_worker(start, worker):
 
 
 # ---- the dashboard ----
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_the_dashboard_shows_its_token(start, head):

@@ -9,10 +9,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from free_port import free_port  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["SHOAL_BUILD"])
 PROBE = str(BUILD / "tests/node_probe")
@@ -57,9 +62,7 @@ class Machine:
         (self.home / ".bashrc").write_text("")
         self.payload = folder / "payload"
         shutil.copy2(SHOAL, self.payload)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "",
                             "-f", folder / name], check=True)

@@ -3,7 +3,6 @@
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,10 @@ import pytest
 
 import need_torch
 from runner_client import RunnerClient
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from free_port import free_port  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/train"
 
@@ -440,12 +443,6 @@ print(best)
 ''')
     assert outcome == {"code": 0}
     assert float(output) < 2e-6
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def test_ranks_start_in_a_second(warm, tmp_path):

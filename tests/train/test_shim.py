@@ -1,12 +1,18 @@
 """The fixes for adaptdl 0.2.11. Without a fix, its test gets the error of AdaptDL."""
 
+import pathlib
 import socket
+import sys
 import threading
 
 import pytest
 
 import need_torch
 from runner_client import RunnerClient
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from free_port import free_port  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +79,6 @@ begin = time.monotonic()
 adaptdl.reducer.Reducer(1, 2, "127.0.0.1", int(sys.argv[1]))
 print(time.monotonic() - begin)
 '''
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.mark.parametrize("skip", ["", "reducer_sleep"])
