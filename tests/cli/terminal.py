@@ -132,7 +132,8 @@ class Terminal:
         self.data = b""
 
         def start():
-            for number in (signal.SIGINT, signal.SIGQUIT):  # ignored where we run in the background
+            # Ignored in the background of a shell, or by nohup.
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             fcntl.ioctl(0 if stdin is None else 2, termios.TIOCSCTTY, 0)
 
