@@ -28,6 +28,7 @@ struct options {
     const char *ssh_from; /* provider.ssh_from; empty: not said */
     const char *open_to;  /* a rule of the file for that place; empty: none */
     int64_t count;
+    int64_t most; /* instances of a launch */
     uint64_t seed;
     bool is_private; /* provider.use_internal_ips */
     bool is_plain;   /* no zones, no spot market, no stopping */

@@ -16,14 +16,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum {
-    AT_ONCE = 6,
-    MOST_PER_CALL = 4,
-    LEASE_MS = 900 * 1000,
-    JOURNAL_BYTES_MAX = 64 * 1024 * 1024
-};
+enum { AT_ONCE = 6, LEASE_MS = 900 * 1000, JOURNAL_BYTES_MAX = 64 * 1024 * 1024 };
 
 struct entry {
     uint64_t launch;
@@ -201,7 +197,7 @@ static size_t find_open(const struct work *work)
 static void draft_next(struct work *work)
 {
     uint64_t launch = work->epoch << 32 | ++work->launches;
-    int64_t count = rng_between(&work->rng, 1, MOST_PER_CALL);
+    int64_t count = rng_between(&work->rng, 1, work->options->most);
     const char *zone = work->options->zones[rng_below(&work->rng, 2)];
     enum market market = rng_chance(&work->rng, 500) ? MARKET_SPOT : MARKET_ON_DEMAND;
     struct str call = make_draft(&work->cloud, work->provider, TYPE_WORKER, zone, market, count,
@@ -279,10 +275,13 @@ int run_launches(const struct options *options)
     size_t found_open = work.open;
     begin(&work);
     launch_all(&work);
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
     printf("{\"uid\": \"%.*s\", \"calls\": %zu, \"machines\": %" PRId64
-           ", \"found_open\": %zu, \"unknown\": %" PRIu64 ", \"open\": %zu, \"broken\": %s}\n",
+           ", \"found_open\": %zu, \"unknown\": %" PRIu64
+           ", \"open\": %zu, \"broken\": %s, \"peak_kb\": %ld}\n",
            STR_ARG(work.uid), work.count, work.came, found_open, work.unknowns, work.open,
-           work.is_broken ? "true" : "false");
+           work.is_broken ? "true" : "false", used.ru_maxrss);
     close(work.journal);
     work.provider->ops->close(work.provider);
     cloud_close(&work.cloud);

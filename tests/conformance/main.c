@@ -182,21 +182,14 @@ int run_remove(const struct options *options)
 static bool read_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"cloud", required_argument, NULL, 'p'},
-        {"cluster", required_argument, NULL, 'c'},
-        {"image", required_argument, NULL, 'i'},
-        {"zone", required_argument, NULL, 'z'},
-        {"key", required_argument, NULL, 'k'},
-        {"journal", required_argument, NULL, 'j'},
-        {"foreign", required_argument, NULL, 'f'},
-        {"holder", required_argument, NULL, 'h'},
-        {"ssh-from", required_argument, NULL, 'S'},
-        {"open-to", required_argument, NULL, 'O'},
-        {"plain", no_argument, NULL, 'N'},
-        {"private", no_argument, NULL, 'P'},
-        {"count", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'},
-        {NULL, 0, NULL, 0},
+        {"cloud", required_argument, NULL, 'p'},    {"cluster", required_argument, NULL, 'c'},
+        {"image", required_argument, NULL, 'i'},    {"zone", required_argument, NULL, 'z'},
+        {"key", required_argument, NULL, 'k'},      {"journal", required_argument, NULL, 'j'},
+        {"foreign", required_argument, NULL, 'f'},  {"holder", required_argument, NULL, 'h'},
+        {"ssh-from", required_argument, NULL, 'S'}, {"open-to", required_argument, NULL, 'O'},
+        {"plain", no_argument, NULL, 'N'},          {"private", no_argument, NULL, 'P'},
+        {"count", required_argument, NULL, 'n'},    {"most", required_argument, NULL, 'm'},
+        {"seed", required_argument, NULL, 's'},     {NULL, 0, NULL, 0},
     };
     size_t zones = 0;
     int letter;
@@ -205,7 +198,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             ['p'] = &options->cloud,  ['c'] = &options->cluster,  ['i'] = &options->image,
             ['k'] = &options->key,    ['j'] = &options->journal,  ['f'] = &options->foreign,
             ['h'] = &options->holder, ['S'] = &options->ssh_from, ['O'] = &options->open_to};
-        int64_t number = 0;
+        int64_t *numbers[128] = {
+            ['n'] = &options->count, ['m'] = &options->most, ['s'] = (int64_t *)&options->seed};
         if (letter == 'z' && zones < ARRAY_LEN(options->zones)) {
             options->zones[zones++] = optarg;
         } else if (letter > 0 && letter < 128 && texts[letter]) {
@@ -214,9 +208,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             options->is_private = true;
         } else if (letter == 'N') {
             options->is_plain = true;
-        } else if ((letter == 'n' || letter == 's') && str_to_i64(str_from(optarg), &number)) {
-            *(letter == 'n' ? &options->count : (int64_t *)&options->seed) = number;
-        } else {
+        } else if (letter <= 0 || letter >= 128 || !numbers[letter] ||
+                   !str_to_i64(str_from(optarg), numbers[letter])) {
             return false;
         }
     }
@@ -235,6 +228,7 @@ int main(int argc, char **argv)
                               .holder = "conform",
                               .foreign = "",
                               .count = 100,
+                              .most = 4,
                               .ssh_from = "",
                               .open_to = ""};
     for (size_t i = 0; i < ARRAY_LEN(verbs) && argc > 1; i++) {
@@ -248,6 +242,6 @@ int main(int argc, char **argv)
     fprintf(stderr,
             "usage: conform rules|launches|take|late|uid|workers|prepare|remove --cluster NAME "
             "--image ID --zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
-            "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
+            "[--holder TEXT] [--count N] [--most N] [--seed N] [--cloud aws]\n");
     return 2;
 }

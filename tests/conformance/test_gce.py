@@ -1,11 +1,15 @@
 """Google's provider, held to the rules of every provider. Its cloud is the stand-in of tests/gce,
 with whose true state the answers of `conform` are compared.
+
+SHOAL_CONFORM_LAUNCHES  how many instances are launched at least (default 60)
+SHOAL_CONFORM_KILLS     how often the program is killed (default 4)
 """
 
 import collections
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -20,7 +24,11 @@ sys.path.insert(0, str(HERE.parent / "bed"))
 
 from gce import client, settings  # noqa: E402
 
+LAUNCHES = int(os.environ.get("SHOAL_CONFORM_LAUNCHES", "60"))
+KILLS = int(os.environ.get("SHOAL_CONFORM_KILLS", "4"))
 ZONES = ("us-central1-a", "us-central1-b")
+FAULTS = 0.05
+ENOUGH = 100_000
 IMAGE = "projects/debian-cloud/global/images/family/debian-12"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFRlc3RUZXN0VGVzdFRlc3RUZXN0VGVzdFRlc3RUZXN0 me\n"
 
@@ -39,7 +47,9 @@ class Conform:
 
     def __init__(self, cloud, folder):
         cloud.reset()
-        cloud.quota(metric="CPUS", limit=10000)
+        for metric in ("CPUS", "PREEMPTIBLE_CPUS", "CPUS_ALL_REGIONS", "INSTANCES",
+                       "IN_USE_ADDRESSES"):
+            cloud.quota(metric=metric, limit=ENOUGH)
         self.cloud, self.folder = cloud, folder
         key, login = folder / "key.pub", folder / "login.json"
         key.write_text(KEY, encoding="utf-8")
@@ -126,14 +136,14 @@ def test_many_take_at_once(conform):
 
 
 def compare(conform, journal):
-    """Each live instance is in the journal, each of the journal is there, none is there twice."""
+    """Orphans (alive and unknown), twins (more than asked for), lost (known and not there)."""
     drafts, came, refused = {}, {}, set()
     for line in journal.read_text(encoding="utf-8").splitlines():
         kind, launch, *rest = line.split(" ")
         if kind == "D":
             drafts[launch] = (int(rest[0]), rest[1])
         elif kind == "R":
-            came[launch] = rest
+            came[launch] = [name for name in rest if name]
         else:
             refused.add(launch)
     assert set(came) | refused == set(drafts), "a launch was not settled"
@@ -141,9 +151,13 @@ def compare(conform, journal):
     for row in conform.cloud.truth().get("instances", ()):
         real[row["labels"]["shoal-token"]].add(row["name"])
     known = {drafts[launch][1]: set(ids) for launch, ids in came.items()}
-    assert {token: ids for token, ids in known.items() if ids} == dict(real)
+    orphans = [i for token, ids in real.items() for i in ids - known.get(token, set())]
+    lost = [i for token, ids in known.items() for i in ids - real.get(token, set())]
     counts = {token: count for count, token in drafts.values()}
-    assert all(len(ids) <= counts[token] for token, ids in real.items())
+    twins = [token for token, ids in real.items() if len(ids) > counts.get(token, 0)]
+    assert (orphans, twins, lost) == ([], [], [])
+    return {"launches": len(drafts), "refused": len(refused),
+            "instances": sum(map(len, real.values())), "orphans": 0, "twins": 0, "lost": 0}
 
 
 @pytest.mark.parametrize("rate, later", [(0, 0), (0.1, 0), (0, 1300)])
@@ -172,6 +186,58 @@ def test_launches(conform, rate, later):
     status, out, err = conform.run("remove")
     assert status == 0, out + err
     assert conform.left("instanceTemplates") == [] and conform.left("firewalls") == []
+
+
+def asked_for(journal):
+    """The number of instances that the drafts of a journal ask for."""
+    if not journal.exists():
+        return 0
+    return sum(int(line.split(" ")[2]) for line in journal.read_text(encoding="utf-8").splitlines()
+               if line.startswith("D ") and line.count(" ") > 3)
+
+
+def kill_at_random(conform, journal, words, dice, number):
+    """While it starts, or after it has drafted its part of the launches."""
+    until = min(number * LAUNCHES / (KILLS + 1), asked_for(journal) + LAUNCHES / KILLS)
+    end = time.monotonic() + (dice.uniform(0.05, 1) if dice.random() < 0.25 else 120)
+    child = conform.start("launches", *words, "--seed", number)
+    while asked_for(journal) < until and time.monotonic() < end and child.poll() is None:
+        time.sleep(0.01)
+    time.sleep(dice.uniform(0, 0.5))
+    assert child.poll() is None, child.communicate()
+    child.kill()
+    child.communicate()
+
+
+@pytest.mark.parametrize("most", [4, 100])
+def test_launches_with_kills(conform, most):
+    """Faults of every kind and kills at random: every instance is known, none is there twice."""
+    journal = conform.folder / "journal"
+    conform.cloud.set(**{**settings.SHORT, "insert": 1, "listing_lag": 0.5})
+    conform.cloud.mix(rate=FAULTS, seed=6)
+    dice = random.Random(2)
+    words = ("--journal", journal, "--count", LAUNCHES, "--most", most)
+    start = time.monotonic()
+    for number in range(1, KILLS + 1):
+        kill_at_random(conform, journal, words, dice, number)
+    status, out, err = conform.run("launches", *words, "--seed", 99, seconds=3000)
+    took = time.monotonic() - start
+    assert status == 0, out + err[-3000:]
+    said, calls = json.loads(out), conform.cloud.counts()
+    templates = len(conform.left("instanceTemplates"))
+    conform.cloud.clear()
+    found = {**compare(conform, journal), "kills": KILLS, "seconds": round(took, 1),
+             "open_at_last_start": said["found_open"], "unknown": said["unknown"],
+             "peak_kb": said["peak_kb"], "requests": sum(calls.values()), "templates": templates}
+    print(json.dumps({**found, "calls": dict(sorted(calls.items()))}), os.getloadavg())
+    assert found["instances"] >= LAUNCHES
+    conform.cloud.counts(clear=True)
+    start = time.monotonic()
+    status, out, err = conform.run("remove", seconds=1200)
+    assert status == 0, out + err[-3000:]
+    print(f"removed in {time.monotonic() - start:.1f} s:", conform.cloud.counts())
+    for kind in ("instances", "instanceTemplates", "firewalls", "disks"):
+        assert conform.left(kind) == []
 
 
 def test_a_reply_after_the_end_of_the_lease(conform):

@@ -116,7 +116,7 @@ static void on_done(void *context, const struct gcp_reply *reply)
 
 static void stage_run(struct stage *stage, struct gcp_request request)
 {
-    request.name = "things.do";
+    request.name = request.name ? request.name : "things.do";
     request.path = request.path.len > 0 ? request.path : STR("zones/z/things");
     request.done = on_done;
     request.context = stage;
@@ -264,6 +264,107 @@ static void a_wait_that_ends_at_once_is_not_repeated_at_once(void **state)
     stage_close(&stage);
 }
 
+/* ---- many at once ---- */
+
+enum { MANY = 200, SENDING_MAX = 24, HELD_MAX = 16 };
+
+struct crowd {
+    struct stage stage;
+    bool hangs;       /* changes get no answer */
+    int waits, polls; /* for operations */
+    int ended, failed;
+};
+
+static struct script_answer serve_crowd(void *context, const struct script_request *request)
+{
+    struct crowd *crowd = context;
+    bool is_operation = strstr(request->target, "/operations/") != NULL;
+    crowd->stage.requests++;
+    crowd->waits += strstr(request->target, "/wait") != NULL;
+    crowd->polls += strcmp(request->method, "GET") == 0;
+    if (strstr(request->target, "/wait") ||
+        (crowd->hangs && !strstr(request->target, "instanceTemplates"))) {
+        return (struct script_answer){.deed = SCRIPT_HANG};
+    }
+    bool is_done = is_operation || strstr(request->target, "instanceTemplates");
+    return (struct script_answer){.body = is_done ? DONE : RUNNING};
+}
+
+static void on_crowd(void *context, const struct gcp_reply *reply)
+{
+    struct crowd *crowd = context;
+    crowd->ended++;
+    crowd->failed += !reply->is_ok;
+}
+
+static void crowd_open(struct crowd *crowd, int64_t deadline_ms)
+{
+    stage_open(&crowd->stage);
+    script_server_stop(crowd->stage.server);
+    crowd->stage.server = script_server_start(serve_crowd, crowd);
+    snprintf(crowd->stage.endpoint, TEXT_MAX,
+             "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE=http://127.0.0.1:%d/c/",
+             script_server_port(crowd->stage.server));
+    for (int i = 0; i < MANY; i++) {
+        gcp_call_start(crowd->stage.client,
+                       &(struct gcp_request){.name = "instances.setLabels",
+                                             .method = "POST",
+                                             .path = STR("zones/z/instances/i/setLabels"),
+                                             .waits = true,
+                                             .deadline_ms = deadline_ms,
+                                             .done = on_crowd,
+                                             .context = crowd});
+    }
+}
+
+static void crowd_stop(void *context)
+{
+    struct crowd *crowd = context;
+    loop_stop(crowd->stage.loop);
+}
+
+static void crowd_run(struct crowd *crowd, const int *count, int least)
+{
+    struct loop_timer *timer = loop_timer_new(crowd->stage.loop, crowd_stop, crowd);
+    while (*(const volatile int *)count < least) {
+        loop_timer_start(timer, 5);
+        loop_run(crowd->stage.loop);
+    }
+    loop_timer_free(timer);
+}
+
+/* The replies of a few are held for ever; the others are asked for. */
+static void a_crowd_of_changes_ends(void **state)
+{
+    static struct crowd crowd;
+    (void)state;
+    crowd_open(&crowd, 60000);
+    crowd_run(&crowd, &crowd.ended, MANY - HELD_MAX);
+    assert_int_equal(crowd.failed, 0);
+    assert_int_equal(crowd.waits, HELD_MAX);
+    assert_int_equal(crowd.polls, MANY - HELD_MAX);
+    stage_close(&crowd.stage);
+}
+
+/* The lease is renewed with templates while Google answers nothing else. */
+static void a_crowd_does_not_delay_the_lease(void **state)
+{
+    static struct crowd crowd;
+    (void)state;
+    crowd.hangs = true;
+    crowd_open(&crowd, 3000);
+    crowd_run(&crowd, &crowd.stage.requests, SENDING_MAX);
+    stage_run(&crowd.stage, (struct gcp_request){.name = "instanceTemplates.insert",
+                                                 .method = "POST",
+                                                 .path = STR("global/instanceTemplates"),
+                                                 .waits = true});
+    assert_true(crowd.stage.reply.is_ok);
+    assert_true(crowd.stage.requests <= SENDING_MAX + 1);
+    assert_int_equal(crowd.failed, 0);
+    crowd_run(&crowd, &crowd.ended, MANY); /* those that were never sent, too */
+    stage_close(&crowd.stage);
+}
+
 static void nothing_is_created_without_the_lease(void **state)
 {
     struct stage stage;
@@ -316,6 +417,8 @@ int main(void)
         cmocka_unit_test(what_only_may_have_happened_is_unknown),
         cmocka_unit_test(refusals_are_not_repeated),
         cmocka_unit_test(throttling_ends_with_the_deadline),
+        cmocka_unit_test(a_crowd_of_changes_ends),
+        cmocka_unit_test(a_crowd_does_not_delay_the_lease),
         cmocka_unit_test(nothing_is_created_without_the_lease),
         cmocka_unit_test(ids),
     };

@@ -24,7 +24,11 @@ enum {
     WAIT_TRY_MS = 130 * 1000, /* Google holds the reply for up to two minutes */
     PAUSE_FIRST_MS = 200,
     PAUSE_MOST_MS = 20 * 1000,
+    POLL_MOST_MS = 4 * 1000,
     DOUBLINGS_MAX = 7,
+    BUSY_MAX = 64,    /* changes under way */
+    SENDING_MAX = 24, /* requests of changes: http.h allows 32 at once */
+    HELD_MAX = 16,    /* of these, such that Google holds until the operation ends */
     BODY_BYTES_MAX = 4 << 20,
     REPLY_BYTES_MAX = 64 << 20,
     LEASE_MARGIN_MS = 3000,
@@ -35,6 +39,10 @@ enum {
 /* As in gcloud: replaces the address with its path. */
 #define ENDPOINT_VARIABLE "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"
 
+struct call_queue {
+    struct gcp_call *first, *last;
+};
+
 struct gcp_client {
     struct gcp_client_setup setup;
     struct arena arena;
@@ -44,10 +52,14 @@ struct gcp_client {
     struct gcp_lease lease;
     struct str found_project; /* of the credentials */
     struct gcp_call *calls;
+    size_t busy, sending, held;
+    struct call_queue fresh, again; /* changes that wait for their turn */
 };
 
 struct gcp_call {
     struct gcp_call *next, *before;
+    struct gcp_call *next_queued;
+    struct call_queue *queue; /* in which it waits; NULL: none */
     struct gcp_client *client;
     struct arena arena;
     struct gcp_request request;
@@ -59,6 +71,7 @@ struct gcp_call {
     int64_t ends_ms, sent_ms;
     unsigned token_number, tries;
     bool is_in_doubt, was_refused; /* the token was refused once */
+    bool is_busy, is_held;         /* counted */
     struct gcp_reply reply;        /* the last one */
     json_t *answer;
 };
@@ -146,6 +159,61 @@ void gcp_request_id(struct str text, char ret_id[GCP_REQUEST_ID_SIZE])
              hex + 16, hex + 20);
 }
 
+/* ---- turns ---- */
+
+static bool is_change(const struct gcp_call *call)
+{
+    return call->request.method != NULL && strcmp(call->request.method, "GET") != 0;
+}
+
+/* A change of a thousand instances must not delay the lease, which is in templates. */
+static bool gcp_call_takes_turn(const struct gcp_call *call)
+{
+    return is_change(call) && !str_starts(str_from(call->request.name), "instanceTemplates.");
+}
+
+static void gcp_call_unqueue(struct gcp_call *call)
+{
+    struct gcp_call **at = &call->queue->first;
+    struct gcp_call *before = NULL;
+    while (*at != call) { /* nearly always the first */
+        before = *at;
+        at = &before->next_queued;
+    }
+    *at = call->next_queued;
+    call->queue->last = call->queue->last == call ? before : call->queue->last;
+    call->queue = NULL;
+    call->next_queued = NULL;
+}
+
+/* The next change of the queues is sent, from the loop. */
+static void gcp_client_give_turn(struct gcp_client *client)
+{
+    struct gcp_call *fresh = client->busy < BUSY_MAX ? client->fresh.first : NULL;
+    struct gcp_call *call = client->again.first ? client->again.first : fresh;
+    if (call && client->sending < SENDING_MAX) {
+        gcp_call_unqueue(call);
+        loop_timer_start(call->timer, 0);
+    }
+}
+
+/* False: it is not its turn yet, and it was queued. */
+static bool gcp_call_take_turn(struct gcp_call *call)
+{
+    struct gcp_client *client = call->client;
+    if (client->sending >= SENDING_MAX || (!call->is_busy && client->busy >= BUSY_MAX)) {
+        call->queue = call->is_busy ? &client->again : &client->fresh;
+        *(call->queue->first ? &call->queue->last->next_queued : &call->queue->first) = call;
+        call->queue->last = call;
+        int64_t left = call->ends_ms - loop_now_ms(gcp_call_loop(call));
+        loop_timer_start(call->timer, left > 0 ? left : 0);
+        return false;
+    }
+    client->busy += !call->is_busy;
+    call->is_busy = true;
+    return true;
+}
+
 /* ---- ending ---- */
 
 static void gcp_call_finish(struct gcp_call *call)
@@ -159,8 +227,11 @@ static void gcp_call_finish(struct gcp_call *call)
                 *failure->reason ? ")" : "");
     }
     call->http = NULL;
+    struct gcp_client *client = call->client;
+    client->busy -= call->is_busy;
     call->request.done(call->request.context, reply);
     gcp_call_free(call);
+    gcp_client_give_turn(client);
 }
 
 static void gcp_call_set(struct gcp_call *call, enum outcome outcome, int status, const char *why)
@@ -195,18 +266,14 @@ static void gcp_call_pause(struct gcp_call *call)
     int64_t now = loop_now_ms(gcp_call_loop(call));
     unsigned doublings = call->tries < DOUBLINGS_MAX ? call->tries : DOUBLINGS_MAX;
     int64_t most = (int64_t)PAUSE_FIRST_MS << doublings;
-    most = most < PAUSE_MOST_MS ? most : PAUSE_MOST_MS;
+    int64_t limit = call->operation.len > 0 ? POLL_MOST_MS : PAUSE_MOST_MS;
+    most = most < limit ? most : limit;
     int64_t pause = rng_between(&call->client->rng, most / 4, most);
     if (now + pause >= call->ends_ms) {
         gcp_call_give_up(call);
         return;
     }
     loop_timer_start(call->timer, pause);
-}
-
-static bool is_change(const struct gcp_call *call)
-{
-    return call->request.method != NULL && strcmp(call->request.method, "GET") != 0;
 }
 
 static bool gcp_call_may_send(void *context)
@@ -225,21 +292,22 @@ static struct str gcp_call_url(const struct gcp_call *call, const struct gcp_acc
                                                      str_ends(str_from(other), "/") ? "" : "/")
                                       : arena_printf(arena, ENDPOINT, STR_ARG(access->universe));
     struct str path = call->operation.len > 0 ? call->operation : call->request.path;
+    const char *wait = call->is_held ? "/wait" : "";
     AUTO_BUF struct buf id;
     buf_init(&id, GCP_REQUEST_ID_SIZE + 16);
     if (is_change(call) && call->operation.len == 0) {
         buf_addf(&id, "%crequestId=%.*s", str_find_char(path, '?') == SIZE_MAX ? '?' : '&',
                  STR_ARG(call->request.request_id));
     }
-    return arena_printf(arena, "%.*sprojects/%.*s/%.*s%s", STR_ARG(base),
-                        STR_ARG(gcp_client_project(call->client)), STR_ARG(path),
+    return arena_printf(arena, "%.*sprojects/%.*s/%.*s%s%s", STR_ARG(base),
+                        STR_ARG(gcp_client_project(call->client)), STR_ARG(path), wait,
                         id.ptr ? id.ptr : "");
 }
 
 static int64_t gcp_call_try_ms(const struct gcp_call *call)
 {
     int64_t left = call->ends_ms - loop_now_ms(gcp_call_loop(call));
-    int64_t most = call->operation.len > 0 ? WAIT_TRY_MS : TRY_MS;
+    int64_t most = call->is_held ? WAIT_TRY_MS : TRY_MS;
     left = left > 1000 ? left : 1000;
     return left < most ? left : most;
 }
@@ -248,6 +316,10 @@ static void gcp_call_send_with(struct gcp_call *call, const struct gcp_access *a
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     bool waits = call->operation.len > 0;
+    call->is_held = waits && call->client->held < HELD_MAX;
+    call->client->held += call->is_held;
+    call->client->sending += call->is_busy;
+    const char *method = call->is_held ? "POST" : waits ? "GET" : call->request.method;
     struct http_header headers[4] = {
         {STR("Authorization"), arena_printf(&arena, "Bearer %.*s", STR_ARG(access->token))}};
     size_t count = 1;
@@ -256,7 +328,7 @@ static void gcp_call_send_with(struct gcp_call *call, const struct gcp_access *a
     }
     if (call->body.len > 0 && !waits) {
         headers[count++] = (struct http_header){STR("Content-Type"), STR("application/json")};
-    } else if (is_change(call)) {
+    } else if (call->is_held || (is_change(call) && !waits)) {
         headers[count++] = (struct http_header){STR("Content-Length"), STR("0")};
     }
     struct str url = gcp_call_url(call, access, &arena);
@@ -266,7 +338,7 @@ static void gcp_call_send_with(struct gcp_call *call, const struct gcp_access *a
         failpoint("gcp", call->request.name, "before");
     }
     call->http = http_start(call->client->setup.base.http,
-                            &(struct http_request){.method = waits ? "POST" : call->request.method,
+                            &(struct http_request){.method = method,
                                                    .url = url.ptr,
                                                    .headers = headers,
                                                    .header_count = count,
@@ -289,6 +361,9 @@ static void gcp_call_send(void *context)
 {
     struct gcp_call *call = context;
     struct gcp_client *client = call->client;
+    if (gcp_call_takes_turn(call) && !gcp_call_take_turn(call)) {
+        return;
+    }
     const struct gcp_access *access = gcp_credentials_now(client->credentials, &call->token_number);
     if (!access) {
         gcp_credentials_await(client->credentials, &call->wait);
@@ -345,9 +420,8 @@ static void gcp_call_on_operation(struct gcp_call *call)
     if (!state.is_done && !call->request.is_accepted_only) {
         struct str first = str_cut(&scope, '/');
         struct str zone = str_is(first, "zones") ? str_cut(&scope, '/') : STR("");
-        call->operation = arena_printf(&call->arena, "%.*s%s%.*s/operations/%.*s/wait",
-                                       STR_ARG(first), zone.len > 0 ? "/" : "", STR_ARG(zone),
-                                       STR_ARG(state.name));
+        call->operation = arena_printf(&call->arena, "%.*s%s%.*s/operations/%.*s", STR_ARG(first),
+                                       zone.len > 0 ? "/" : "", STR_ARG(zone), STR_ARG(state.name));
         call->tries = has_waited ? call->tries : 0;
         gcp_call_set(call, OUTCOME_UNKNOWN, 0, "the operation has not ended in time");
         if (loop_now_ms(gcp_call_loop(call)) >= call->ends_ms) {
@@ -413,6 +487,10 @@ static void gcp_call_on_http(void *context, const struct http_reply *reply)
 {
     struct gcp_call *call = context;
     call->http = NULL;
+    call->client->held -= call->is_held;
+    call->client->sending -= call->is_busy;
+    call->is_held = false;
+    gcp_client_give_turn(call->client);
     if (is_change(call) && call->operation.len == 0) {
         failpoint("gcp", call->request.name, "reply");
     }
@@ -439,6 +517,20 @@ static void gcp_call_on_http(void *context, const struct http_reply *reply)
 
 /* ---- starting ---- */
 
+static void gcp_call_on_timer(void *context)
+{
+    struct gcp_call *call = context;
+    if (!call->queue) {
+        gcp_call_send(call);
+        return;
+    }
+    gcp_call_unqueue(call); /* its time is over */
+    if (!call->is_busy) {
+        gcp_call_set(call, OUTCOME_THROTTLED, 0, "not sent, because of too many other changes");
+    }
+    gcp_call_give_up(call);
+}
+
 void gcp_call_start(struct gcp_client *client, const struct gcp_request *request)
 {
     struct gcp_call *call = HEAP_NEW(struct gcp_call);
@@ -460,7 +552,7 @@ void gcp_call_start(struct gcp_client *client, const struct gcp_request *request
     call->ends_ms = loop_now_ms(client->setup.base.loop) +
                     (request->deadline_ms > 0 ? request->deadline_ms : deadline);
     call->wait = (struct waiter){.ready = gcp_call_on_token, .context = call};
-    call->timer = loop_timer_new(client->setup.base.loop, gcp_call_send, call);
+    call->timer = loop_timer_new(client->setup.base.loop, gcp_call_on_timer, call);
     call->next = client->calls;
     if (call->next) {
         call->next->before = call;
