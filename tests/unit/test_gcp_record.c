@@ -14,13 +14,13 @@
     "\"shoal-record\",\"value\":\"{\\\"cluster\\\":\\\"demo\\\",\\\"uid\\\":\\\"u\\\"," \
     "\\\"lease\\\":{" lease "}}\"}]}}}"
 
-enum { TEXT_MAX = 8192, LISTS_MAX = 4 };
+enum { TEXT_MAX = 16384, LISTS_MAX = 4, MANY_MAX = 32768 };
 
 struct stage {
     const char *lists[LISTS_MAX]; /* items; "%" is what was written */
     int lists_asked, refused;     /* inserts that find the name taken */
     char written[TEXT_MAX], text[3 * TEXT_MAX], deleted[256];
-    int inserts;
+    int inserts, deletes, delete_status;
     struct gcp_stage gcp;
     int answered;
     enum outcome outcome;
@@ -53,7 +53,8 @@ static struct script_answer serve(void *context, const struct script_request *re
     }
     if (strcmp(request->method, "DELETE") == 0) {
         snprintf(stage->deleted, sizeof(stage->deleted), "%s", strstr(request->target, CHAIN));
-        return (struct script_answer){.body = OPERATION};
+        stage->deletes++;
+        return (struct script_answer){.status = stage->delete_status, .body = OPERATION};
     }
     if (stage->inserts++ < stage->refused) {
         return (struct script_answer){.status = 409, .body = "{}"};
@@ -164,6 +165,87 @@ static void a_foreign_template_is_not_a_record(void **state)
     stage_close(&stage);
 }
 
+/* The names of versions from 1 to `last`, as Google sorts them, before the text of the newest. */
+static const char *many(char text[MANY_MAX], int last, const char *newest)
+{
+    size_t len = 0;
+    for (int first = 1; first <= 9; first++) {
+        for (int scale = 1; scale <= last; scale *= 10) {
+            for (int i = first * scale; i < (first + 1) * scale && i <= last; i++) {
+                len += (size_t)snprintf(text + len, MANY_MAX - len, "{\"name\":\"" CHAIN "%d\"},",
+                                        i);
+            }
+        }
+    }
+    snprintf(text + len, MANY_MAX - len, "%s", newest);
+    return text;
+}
+
+/* Google lists 500 of them at once, in the order of their names. */
+static void the_newest_of_hundreds_counts(void **state)
+{
+    static char list[MANY_MAX];
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = many(list, 600, VERSION("601", HELD));
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    assert_int_equal(stage.inserts, 0);
+    stage_close(&stage);
+}
+
+static void stage_stop(void *context)
+{
+    struct stage *stage = context;
+    loop_stop(stage->gcp.loop);
+}
+
+static void old_versions_are_deleted(void **state)
+{
+    enum { KEPT = 5, LAST = 9 };
+    static char before[MANY_MAX], after[MANY_MAX];
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = many(before, LAST - 1, VERSION("9", EXPIRED));
+    stage.lists[1] = many(after, LAST - 1, VERSION("9", EXPIRED) ",%");
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_DONE);
+    struct loop_timer *timer = loop_timer_new(stage.gcp.loop, stage_stop, &stage);
+    while (*(volatile int *)&stage.deletes < LAST + 1 - KEPT) {
+        loop_timer_start(timer, 5);
+        loop_run(stage.gcp.loop);
+    }
+    loop_timer_free(timer);
+    stage_close(&stage);
+    assert_int_equal(stage.deletes, LAST + 1 - KEPT);
+}
+
+/* Each renewal would leave one more template in the project. */
+static void versions_that_stay_are_an_error(void **state)
+{
+    static char before[MANY_MAX], after[MANY_MAX];
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = many(before, 50, VERSION("51", EXPIRED));
+    stage.lists[1] = stage.lists[0];
+    stage.lists[2] = many(after, 50, VERSION("51", EXPIRED) ",%");
+    stage.delete_status = 403;
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_DENIED);
+    assert_int_equal(stage.inserts, 0);
+    assert_true(strncmp(stage.deleted, CHAIN "1?", strlen(CHAIN "1?")) == 0);
+    stage.delete_status = 200;
+    stage.answered = 0;
+    stage_take(&stage);
+    assert_int_equal(stage.outcome, OUTCOME_DONE);
+    assert_int_equal(stage.inserts, 1);
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +254,9 @@ int main(void)
         cmocka_unit_test(who_comes_second_reads_again),
         cmocka_unit_test(a_write_after_a_stale_listing_does_not_count),
         cmocka_unit_test(a_foreign_template_is_not_a_record),
+        cmocka_unit_test(the_newest_of_hundreds_counts),
+        cmocka_unit_test(old_versions_are_deleted),
+        cmocka_unit_test(versions_that_stay_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ enum {
     EDIT_TRIES = 50,
     RECORD_BYTES_MAX = 200 * 1024,
     VERSIONS_KEPT = 5,
-    VERSIONS_MAX = 500,
+    VERSIONS_MAX = 50, /* no more are written while old ones cannot be deleted */
     AGAIN_MS = 200,
 };
 
@@ -58,16 +58,21 @@ static int record_chain_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t gcp_record_versions(const struct gcp_operation *operation, int64_t *versions, size_t most)
+size_t gcp_record_versions(struct gcp_operation *operation, int64_t **ret_versions)
 {
+    size_t most = json_array_size(operation->items);
+    int64_t *versions = ARENA_ARRAY(&operation->arena, most, int64_t);
     size_t count = 0;
-    for (size_t i = 0; i < json_array_size(operation->items) && count < most; i++) {
+    for (size_t i = 0; i < most; i++) {
         int64_t version = version_of(operation->provider, json_array_get(operation->items, i));
         if (version > 0) {
             versions[count++] = version;
         }
     }
-    qsort(versions, count, sizeof(*versions), record_chain_order);
+    if (count > 0) {
+        qsort(versions, count, sizeof(*versions), record_chain_order);
+    }
+    *ret_versions = versions;
     return count;
 }
 
@@ -113,11 +118,11 @@ static json_t *record_chain_parse(const json_t *template)
 
 static bool record_chain_take_newest(struct gcp_operation *operation)
 {
-    int64_t versions[VERSIONS_MAX];
-    size_t count = gcp_record_versions(operation, versions, VERSIONS_MAX);
+    size_t count = gcp_record_versions(operation, &operation->versions);
+    operation->version_count = count;
     json_decref(operation->record);
     operation->record = NULL;
-    operation->version = count > 0 ? versions[count - 1] : 0;
+    operation->version = count > 0 ? operation->versions[count - 1] : 0;
     if (operation->version == 0) {
         return true;
     }
@@ -177,7 +182,7 @@ static bool record_chain_is_mine(const struct gcp_operation *operation, int64_t 
 /* Is the write there, and was it based on the newest version? */
 static void record_chain_on_checked(struct gcp_operation *operation)
 {
-    int64_t versions[VERSIONS_MAX];
+    int64_t *versions;
     if (!gcp_is_fine(operation)) {
         operation->answer.outcome = OUTCOME_UNKNOWN;
         operation->after_edit(operation);
@@ -192,7 +197,7 @@ static void record_chain_on_checked(struct gcp_operation *operation)
         record_chain_again(operation);
         return;
     }
-    size_t count = gcp_record_versions(operation, versions, VERSIONS_MAX);
+    size_t count = gcp_record_versions(operation, &versions);
     for (size_t i = 0; i + VERSIONS_KEPT < count; i++) {
         record_chain_drop(operation, versions[i]);
     }
@@ -269,6 +274,33 @@ static void record_chain_write(struct gcp_operation *operation)
     json_decref(template);
 }
 
+static void record_chain_on_deleted(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    if (reply->is_ok || reply->failure.outcome == OUTCOME_NOT_FOUND) {
+        record_chain_write(operation);
+        return;
+    }
+    gcp_fail_with(operation, reply);
+    operation->after_edit(operation);
+}
+
+/* Each renewal is a version. A project has room for some hundred templates only: if the deletions
+ * after the last writes failed, this one must succeed. */
+static void record_chain_make_room(struct gcp_operation *operation)
+{
+    struct str name = gcp_record_name(operation->provider, operation->versions[0],
+                                      &operation->arena);
+    gcp_ask(
+        operation,
+        (struct gcp_request){
+            .name = "instanceTemplates.delete",
+            .method = "DELETE",
+            .path = arena_printf(&operation->arena, "global/instanceTemplates/%.*s", STR_ARG(name)),
+            .waits = true,
+            .deadline_ms = 60 * 1000},
+        record_chain_on_deleted);
+}
+
 static void record_chain_on_read(struct gcp_operation *operation)
 {
     struct gcp_provider *provider = operation->provider;
@@ -279,7 +311,11 @@ static void record_chain_on_read(struct gcp_operation *operation)
         operation->after_edit(operation);
         return;
     }
-    record_chain_write(operation);
+    if (operation->version_count > VERSIONS_MAX) {
+        record_chain_make_room(operation);
+    } else {
+        record_chain_write(operation);
+    }
 }
 
 static void record_chain_read(struct gcp_operation *operation)

@@ -2,7 +2,7 @@
 #include "provider/gcp/gcp_operation.h"
 #include "provider/host_record.h"
 
-enum { VERSIONS_MAX = 500, ENDING_MS = 180 * 1000, AGAIN_MS = 1000 };
+enum { ENDING_MS = 180 * 1000, AGAIN_MS = 1000 };
 
 static void remove_next_version(struct gcp_operation *operation);
 static void remove_next_rule(struct gcp_operation *operation);
@@ -49,19 +49,14 @@ static void remove_on_version(struct gcp_operation *operation, const struct gcp_
 /* Oldest first: until the last one is deleted, the newest record counts. */
 static void remove_next_version(struct gcp_operation *operation)
 {
-    int64_t versions[VERSIONS_MAX];
-    size_t count = gcp_record_versions(operation, versions, VERSIONS_MAX);
-    if (operation->at >= count) {
-        if (count > 0) {
-            gcp_add_thing(
-                operation, "instance template",
-                gcp_record_name(operation->provider, versions[count - 1], &operation->arena), "",
-                true);
-        }
+    if (operation->at == operation->version_count) {
+        gcp_add_thing(operation, "instance template",
+                      gcp_record_name(operation->provider, operation->version, &operation->arena),
+                      "", true);
         gcp_answer_things(operation);
         return;
     }
-    struct str name = gcp_record_name(operation->provider, versions[operation->at],
+    struct str name = gcp_record_name(operation->provider, operation->versions[operation->at],
                                       &operation->arena);
     remove_ask(operation, "instanceTemplates.delete",
                arena_printf(&operation->arena, "global/instanceTemplates/%.*s", STR_ARG(name)),
