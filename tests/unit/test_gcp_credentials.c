@@ -174,16 +174,21 @@ static void stage_write(struct stage *stage, const char *text)
 }
 
 /* A login with a refresh token, whose token service is the server. */
-static void stage_login(struct stage *stage)
+static void stage_login_with(struct stage *stage, const char *more)
 {
     char text[512];
     snprintf(text, sizeof(text),
              "{\"type\":\"external_account_authorized_user\",\"client_id\":\"id\","
              "\"client_secret\":\"client-secret\",\"refresh_token\":\"first-token\","
-             "\"token_url\":\"http://%s/token\"}",
-             stage->host);
+             "\"token_url\":\"http://%s/token\"%s}",
+             stage->host, more);
     stage_write(stage, text);
     stage_set(stage, "GOOGLE_APPLICATION_CREDENTIALS", stage->path);
+}
+
+static void stage_login(struct stage *stage)
+{
+    stage_login_with(stage, "");
 }
 
 /* ---- waiting calls ---- */
@@ -319,6 +324,34 @@ static void test_rejected_token(void **state)
     assert_null(gcp_credentials_now(stage.credentials, &number));
     call_run(&stage, &call);
     assert_string_equal(call.token, "sEcReT-0002");
+    stage_close(&stage);
+}
+
+/* The file still has it, and says that it is valid. */
+static void test_rejected_token_of_a_file(void **state)
+{
+    struct stage stage;
+    struct call call;
+    (void)state;
+    stage_open(&stage);
+    stage_login_with(&stage, ",\"token\":\"of-the-file\",\"expiry\":\"2099-01-01T00:00:00Z\"");
+    call_run(&stage, &call);
+    assert_string_equal(call.token, "of-the-file");
+    assert_int_equal(stage.service.requests, 0);
+    gcp_credentials_reject(stage.credentials, call.number);
+    stage.service.failures = 1;
+    stage.service.status = 400;
+    call_run(&stage, &call); /* a failed fetch does not forget it */
+    assert_int_equal(call.kind, ERR_AUTH);
+    call_run(&stage, &call);
+    assert_string_equal(call.token, "sEcReT-0001");
+    gcp_credentials_reject(stage.credentials, call.number);
+    call_run(&stage, &call);
+    assert_string_equal(call.token, "sEcReT-0002");
+    stage_login_with(&stage, ",\"token\":\"newer\",\"expiry\":\"2099-01-01T00:00:00Z\"");
+    gcp_credentials_reject(stage.credentials, call.number);
+    call_run(&stage, &call); /* the user has logged in again */
+    assert_string_equal(call.token, "newer");
     stage_close(&stage);
 }
 
@@ -541,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_renewal),
         cmocka_unit_test(test_failed_renewal_keeps_the_token),
         cmocka_unit_test(test_rejected_token),
+        cmocka_unit_test(test_rejected_token_of_a_file),
         cmocka_unit_test(test_rotated_refresh_token),
         cmocka_unit_test(test_rotation_in_a_failed_fetch),
         cmocka_unit_test(test_expired_on_arrival),

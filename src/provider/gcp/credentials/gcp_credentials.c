@@ -88,6 +88,8 @@ static void gcp_credentials_copy(struct gcp_credentials *credentials,
         .universe = arena_str(arena, known->universe),
         .refresh_old = arena_str(arena, known->refresh_old),
         .refresh_new = arena_str(arena, known->refresh_new),
+        .file_token = arena_str(arena, known->file_token),
+        .is_file_token_rejected = known->is_file_token_rejected,
     };
     arena_clear(&credentials->arenas[credentials->arena]);
     credentials->arena = !credentials->arena;
@@ -209,5 +211,7 @@ void gcp_credentials_reject(struct gcp_credentials *credentials, unsigned number
 {
     if (credentials->number == number) {
         credentials->is_rejected = true;
+        credentials->known.is_file_token_rejected |= str_eq(credentials->access.token,
+                                                            credentials->known.file_token);
     }
 }

@@ -561,8 +561,12 @@ static void token_fetch_from_file(struct token_fetch *fetch)
         [ADC_EXTERNAL_USER] = token_fetch_from_external_user,
     };
     const struct adc_file *file = fetch->current;
+    bool is_rejected = fetch->known.is_file_token_rejected &&
+                       str_eq(file->token, fetch->known.file_token);
     if (file->token.len > 0 && file->expires_at - token_fetch_now(fetch) > RENEW_S &&
-        token_is_sendable(file->token)) {
+        !is_rejected && token_is_sendable(file->token)) {
+        fetch->known.file_token = file->token;
+        fetch->known.is_file_token_rejected = false;
         struct token_reply token = {.token = file->token, .expires_at = file->expires_at};
         token_fetch_take(fetch, &token);
         return;
@@ -641,6 +645,8 @@ struct token_fetch *token_fetch_start(const struct gcp_setup *setup,
         .universe = token_fetch_copy(fetch, known->universe),
         .refresh_old = token_fetch_copy(fetch, known->refresh_old),
         .refresh_new = token_fetch_copy(fetch, known->refresh_new),
+        .file_token = token_fetch_copy(fetch, known->file_token),
+        .is_file_token_rejected = known->is_file_token_rejected,
     };
     token_fetch_learn(fetch, fetch->known.refresh_new);
     asker_init(&fetch->asker, setup->http, setup->pause_ms > 0 ? setup->pause_ms : PAUSE_MS, fetch);

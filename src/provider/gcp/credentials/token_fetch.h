@@ -13,6 +13,8 @@ struct token_known {
     struct str universe; /* from the metadata server */
     /* A refresh token that replaces the one in the file. */
     struct str refresh_old, refresh_new;
+    struct str file_token; /* the last one that was taken from a file as it is */
+    bool is_file_token_rejected;
 };
 
 struct token_found {
