@@ -26,6 +26,7 @@ struct options {
     const char *foreign; /* id of a machine that is not the cluster's */
     const char *holder;
     const char *ssh_from; /* provider.ssh_from; empty: not said */
+    const char *source;   /* an instance template of GCE; empty: none */
     const char *open_to;  /* a rule of the file for that place; empty: none */
     int64_t count;
     int64_t most; /* instances of a launch */
@@ -130,6 +131,8 @@ bool is_live(const struct machine *machine);
 int run_rules(const struct options *options);
 int run_launches(const struct options *options);
 int run_take(const struct options *options);    /* takes, and does not give back */
+int run_renew(const struct options *options);   /* takes, and renews again and again */
+int run_tag(const struct options *options);     /* tags all machines */
 int run_late(const struct options *options);    /* launches at the end of a lease */
 int run_uid(const struct options *options);     /* takes, says the uid, gives back */
 int run_workers(const struct options *options); /* what a head does, with a head's rights */

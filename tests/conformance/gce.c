@@ -22,6 +22,10 @@ void gce_add(struct param *settings, const struct options *options, struct arena
 struct param *gce_node_config(size_t type, const struct options *options, struct arena *arena)
 {
     struct param *config = param_new_map(arena);
+    if (*options->source) {
+        param_add_text(config, "sourceInstanceTemplate", str_from(options->source), arena);
+        return config;
+    }
     struct param *disk = param_add_map(param_add_list(config, "disks", arena), "", arena);
     struct param *params;
     param_add_text(config, "machineType", type == TYPE_SCARCE ? STR("e2-micro") : STR("e2-small"),

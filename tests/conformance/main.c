@@ -70,16 +70,28 @@ static struct told work_prepare(struct cloud *cloud, struct provider *provider,
     return told.outcome == OUTCOME_DONE && released.outcome != OUTCOME_DONE ? released : told;
 }
 
-static struct told work_remove(struct cloud *cloud, struct provider *provider,
-                               const struct options *options)
+static struct told change_all(struct cloud *cloud, struct provider *provider, const char *what)
 {
-    (void)options;
     struct told list = do_list(cloud, provider);
     struct str *ids = ARENA_ARRAY(&cloud->arena, list.count + 1, struct str);
     for (size_t i = 0; i < list.count; i++) {
         ids[i] = list.machines[i].id;
     }
-    struct told ended = do_change(cloud, provider, "terminate", ids, list.count);
+    return do_change(cloud, provider, what, ids, list.count);
+}
+
+static struct told work_tag(struct cloud *cloud, struct provider *provider,
+                            const struct options *options)
+{
+    (void)options;
+    return change_all(cloud, provider, "tag");
+}
+
+static struct told work_remove(struct cloud *cloud, struct provider *provider,
+                               const struct options *options)
+{
+    (void)options;
+    struct told ended = change_all(cloud, provider, "terminate");
     return ended.outcome == OUTCOME_DONE || ended.outcome == OUTCOME_NOT_FOUND
                ? do_remove(cloud, provider)
                : ended;
@@ -144,6 +156,22 @@ int run_take(const struct options *options)
     return status;
 }
 
+/* Renews the lease `count` times, as a head does all day. */
+int run_renew(const struct options *options)
+{
+    struct cloud cloud;
+    cloud_open(&cloud, options);
+    struct provider *provider = cloud_provider(&cloud, options);
+    struct told told = do_take(&cloud, provider, options->holder, 60 * 1000, 0);
+    for (int64_t i = 0; i < options->count && told.outcome == OUTCOME_DONE; i++) {
+        told = do_renew(&cloud, provider, 60 * 1000);
+    }
+    int status = say(&told);
+    provider->ops->close(provider);
+    cloud_close(&cloud);
+    return status;
+}
+
 /* Takes the lease for `count` milliseconds and launches: the reply may come too late. */
 int run_late(const struct options *options)
 {
@@ -167,6 +195,11 @@ int run_uid(const struct options *options)
     return with_cloud(options, work_uid);
 }
 
+int run_tag(const struct options *options)
+{
+    return with_cloud(options, work_tag);
+}
+
 int run_prepare(const struct options *options)
 {
     return with_cloud(options, work_prepare);
@@ -182,14 +215,23 @@ int run_remove(const struct options *options)
 static bool read_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"cloud", required_argument, NULL, 'p'},    {"cluster", required_argument, NULL, 'c'},
-        {"image", required_argument, NULL, 'i'},    {"zone", required_argument, NULL, 'z'},
-        {"key", required_argument, NULL, 'k'},      {"journal", required_argument, NULL, 'j'},
-        {"foreign", required_argument, NULL, 'f'},  {"holder", required_argument, NULL, 'h'},
-        {"ssh-from", required_argument, NULL, 'S'}, {"open-to", required_argument, NULL, 'O'},
-        {"plain", no_argument, NULL, 'N'},          {"private", no_argument, NULL, 'P'},
-        {"count", required_argument, NULL, 'n'},    {"most", required_argument, NULL, 'm'},
-        {"seed", required_argument, NULL, 's'},     {NULL, 0, NULL, 0},
+        {"cloud", required_argument, NULL, 'p'},
+        {"cluster", required_argument, NULL, 'c'},
+        {"image", required_argument, NULL, 'i'},
+        {"zone", required_argument, NULL, 'z'},
+        {"key", required_argument, NULL, 'k'},
+        {"journal", required_argument, NULL, 'j'},
+        {"foreign", required_argument, NULL, 'f'},
+        {"holder", required_argument, NULL, 'h'},
+        {"ssh-from", required_argument, NULL, 'S'},
+        {"open-to", required_argument, NULL, 'O'},
+        {"plain", no_argument, NULL, 'N'},
+        {"private", no_argument, NULL, 'P'},
+        {"count", required_argument, NULL, 'n'},
+        {"most", required_argument, NULL, 'm'},
+        {"template", required_argument, NULL, 't'},
+        {"seed", required_argument, NULL, 's'},
+        {NULL, 0, NULL, 0},
     };
     size_t zones = 0;
     int letter;
@@ -197,7 +239,8 @@ static bool read_options(int argc, char **argv, struct options *options)
         const char **texts[128] = {
             ['p'] = &options->cloud,  ['c'] = &options->cluster,  ['i'] = &options->image,
             ['k'] = &options->key,    ['j'] = &options->journal,  ['f'] = &options->foreign,
-            ['h'] = &options->holder, ['S'] = &options->ssh_from, ['O'] = &options->open_to};
+            ['h'] = &options->holder, ['S'] = &options->ssh_from, ['O'] = &options->open_to,
+            ['t'] = &options->source};
         int64_t *numbers[128] = {
             ['n'] = &options->count, ['m'] = &options->most, ['s'] = (int64_t *)&options->seed};
         if (letter == 'z' && zones < ARRAY_LEN(options->zones)) {
@@ -223,13 +266,15 @@ int main(int argc, char **argv)
         int (*run)(const struct options *options);
     } verbs[] = {{"rules", run_rules},     {"launches", run_launches}, {"take", run_take},
                  {"uid", run_uid},         {"late", run_late},         {"workers", run_workers},
-                 {"prepare", run_prepare}, {"remove", run_remove}};
+                 {"prepare", run_prepare}, {"remove", run_remove},     {"renew", run_renew},
+                 {"tag", run_tag}};
     struct options options = {.cloud = "aws",
                               .holder = "conform",
                               .foreign = "",
                               .count = 100,
                               .most = 4,
                               .ssh_from = "",
+                              .source = "",
                               .open_to = ""};
     for (size_t i = 0; i < ARRAY_LEN(verbs) && argc > 1; i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
@@ -239,9 +284,10 @@ int main(int argc, char **argv)
             return verbs[i].run(&options);
         }
     }
-    fprintf(stderr,
-            "usage: conform rules|launches|take|late|uid|workers|prepare|remove --cluster NAME "
-            "--image ID --zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
-            "[--holder TEXT] [--count N] [--most N] [--seed N] [--cloud aws]\n");
+    fprintf(
+        stderr,
+        "usage: conform rules|launches|take|renew|late|uid|workers|tag|prepare|remove --cluster NAME "
+        "--image ID --zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
+        "[--holder TEXT] [--count N] [--most N] [--seed N] [--template URL] [--cloud aws]\n");
     return 2;
 }

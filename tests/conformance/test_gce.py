@@ -135,6 +135,73 @@ def test_many_take_at_once(conform):
         assert conform.run("uid")[0] == 0
 
 
+def test_renewals_leave_few_templates(conform):
+    """Each of them writes one, and Google's project has room for a hundred of all programs."""
+    conform.cloud.set(**settings.SHORT)
+    conform.cloud.mix(rate=FAULTS, seed=9)
+    status, out, err = conform.run("renew", "--count", 60)
+    assert status == 0, out + err
+    left, calls = conform.left("instanceTemplates"), conform.cloud.counts()
+    print(len(left), calls)
+    assert len(left) <= 10 and calls["instanceTemplates.insert"] >= 61
+    # Without the permission to delete them they are bounded, too.
+    conform.cloud.clear()
+    conform.cloud.deny(member=settings.ADMIN, permission="compute.instanceTemplates.delete")
+    status, out, err = conform.run("renew", "--count", 60, "--holder", "other")
+    assert status == 1 and "held by" in out, out + err
+    conform.cloud.set(**settings.SHORT, clock=100)
+    status, out, err = conform.run("renew", "--count", 60)
+    assert status == 1 and "instanceTemplates.delete" in out, out + err
+    assert len(conform.left("instanceTemplates")) <= 51
+    conform.cloud.clear()
+    assert conform.run("remove")[0] == 0 and conform.left("instanceTemplates") == []
+
+
+def test_a_template_of_the_file(conform):
+    """What the node_config does not set comes from it; nothing of it is lost."""
+    journal = conform.folder / "journal"
+    network = {"network": "global/networks/default"}
+    conform.ask("POST", "global/instanceTemplates", {"name": "small", "properties": {
+        "machineType": "e2-medium", "labels": {"team": "red"}, "networkInterfaces": [network],
+        "disks": [{"boot": True, "initializeParams": {"sourceImage": IMAGE}}],
+        "tags": {"items": ["mine"]}, "metadata": {"items": [{"key": "mine", "value": "1"}]}}})
+    words = ("--journal", journal, "--count", 2, "--template")
+    status, out, err = conform.run("launches", *words, "global/instanceTemplates/small")
+    assert status == 0, out + err
+    for row in conform.cloud.truth()["instances"]:
+        assert row["machineType"].endswith("/e2-medium") and row["labels"]["team"] == "red"
+        items = {item["key"]: item["value"] for item in row["metadata"]["items"]}
+        assert items["mine"] == "1" and items["ssh-keys"] and "mine" in row["tags"]["items"]
+        assert len(row["tags"]["items"]) == 2 and row["labels"]["shoal-token"]
+    for name, words_of_error in (("global/instanceTemplates/large", "Google has no template"),
+                                 ("large", "write global/instanceTemplates/NAME"),
+                                 ("projects/other/global/instanceTemplates/small", "not a template")):
+        _, out, err = conform.run("launches", *words, name)
+        assert words_of_error in out + err, out + err
+
+
+def test_labels_of_two_programs(conform):
+    """Another program changes an instance after its labels were read: both changes stay."""
+    journal = conform.folder / "journal"
+    assert conform.run("launches", "--journal", journal, "--count", 1, "--most", 1)[0] == 0
+    name = conform.left("instances")[0]
+    conform.cloud.fault("instances.setLabels", "hold", count=0)
+    child = conform.start("tag")
+    while not conform.cloud.held()["actions"]:
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.05)
+    conform.cloud.clear()
+    row = next(row for row in conform.cloud.truth()["instances"] if row["name"] == name)
+    zone = row["zone"].rpartition("/")[2]
+    conform.ask("POST", f"zones/{zone}/instances/{name}/setLabels", {
+        "labels": {**row["labels"], "team": "red"}, "labelFingerprint": row["labelFingerprint"]})
+    conform.cloud.release()
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, out + err
+    row = next(row for row in conform.cloud.truth()["instances"] if row["name"] == name)
+    assert row["labels"]["team"] == "red" and row["labels"]["ray-node-status"] == "up-to-date"
+
+
 def compare(conform, journal):
     """Orphans (alive and unknown), twins (more than asked for), lost (known and not there)."""
     drafts, came, refused = {}, {}, set()

@@ -35,12 +35,16 @@ static struct param *node_config(struct arena *arena)
     struct param *params = param_add_map(disk, "initializeParams", arena);
     struct param *gpu = param_add_map(param_add_list(config, "guestAccelerators", arena), "",
                                       arena);
-    struct param *rule = param_add_map(param_add_list(config, "scheduling", arena), "", arena);
+    struct param *scheduling = param_add_list(config, "scheduling", arena);
+    struct param *rule = param_add_map(scheduling, "", arena);
     param_add_text(config, "machineType", STR("zones/us-a/machineTypes/n1-standard-2"), arena);
     param_add_text(config, "name", STR("not-ours"), arena);
     param_add_text(params, "diskType", STR("zones/us-a/diskTypes/pd-ssd"), arena);
     param_add_text(gpu, "acceleratorType", STR("zones/us-a/acceleratorTypes/t4"), arena);
     param_add_bool(rule, "preemptible", true, arena);
+    rule = param_add_map(scheduling, "", arena);
+    param_add_bool(rule, "automaticRestart", false, arena);
+    param_add_text(param_add_map(config, "networkConfig", arena), "network", STR("x"), arena);
     return config;
 }
 
@@ -135,6 +139,7 @@ static void a_worker(void **state)
     /* Types are names, and what Shoal decides is not in the file. */
     assert_string_equal(text(made, "machineType"), "n1-standard-2");
     assert_string_equal(text(made, "name"), "");
+    assert_null(json_object_get(made, "networkConfig"));
     assert_string_equal(text(params, "diskType"), "pd-ssd");
     assert_true(json_is_true(json_object_get(disk, "autoDelete")));
     assert_string_equal(text(json_object_get(params, "labels"), TAG_CLUSTER_UID),
@@ -210,6 +215,8 @@ static void markets(void **state)
     assert_string_equal(text(rule, "provisioningModel"), "");
     assert_null(json_object_get(rule, "preemptible"));
     assert_string_equal(text(rule, "onHostMaintenance"), "TERMINATE");
+    /* A list, as in Ray's examples, has become an object. */
+    assert_true(json_is_false(json_object_get(rule, "automaticRestart")));
     stage_close(&stage);
 }
 
@@ -234,6 +241,13 @@ static void places_and_roles(void **state)
     interface = json_array_get(json_object_get(made, "networkInterfaces"), 0);
     assert_null(json_object_get(interface, "accessConfigs"));
     assert_string_not_equal(text(stage.draft, "request"), id);
+    /* A template that no preflight has read. */
+    struct launch_request one = {.token = STR("t"), .count = 1};
+    struct param *config = node_config(&stage.arena);
+    param_add_text(config, "sourceInstanceTemplate", STR("global/instanceTemplates/x"),
+                   &stage.arena);
+    stage.types[0].node_config = config;
+    assert_false(stage.provider->ops->draft(stage.provider, &one, &stage.arena, &call, &err));
     struct launch_request none = {.token = STR("t")};
     assert_false(stage.provider->ops->draft(stage.provider, &none, &stage.arena, &call, &err));
     stage_close(&stage);

@@ -51,6 +51,7 @@ struct gcp_provider {
     size_t zone_count; /* of the cluster file */
     bool *is_offered;  /* [type][zone]: by the last preflight; NULL: none was made */
     struct provider_type_facts *facts;
+    json_t **templates; /* [type]: owned; properties by the last preflight; NULL: none */
     struct gcp_ended *ended;
     struct gcp_drafted *drafted;
     struct gcp_operation *operations;
@@ -197,6 +198,17 @@ struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *ar
 /* The first network interface of the file, as JSON; NULL: none. */
 json_t *gcp_interface(const struct gcp_provider *provider);
 json_t *gcp_param_json(const struct param *param);
+
+/* ---- templates of the file (machines/template.c) ---- */
+
+/* Reads the templates of all types, then `after`. */
+void gcp_read_templates(struct gcp_operation *operation, gcp_step_fn *after);
+void gcp_templates_free(struct gcp_provider *provider);
+/* The machine type's name, of the node_config or its template; may be empty. */
+struct str gcp_type_machine(const struct gcp_provider *provider, size_t type);
+bool gcp_template_is_read(const struct gcp_provider *provider, size_t type); /* or not needed */
+/* Adds what the template has and the properties lack. */
+void gcp_template_add(const struct gcp_provider *provider, size_t type, json_t *properties);
 
 /* ---- the interface ---- */
 

@@ -23,6 +23,7 @@ static void gcp_close(struct provider *base)
         gcp_end(provider->operations);
     }
     gcp_ended_free(provider, INT64_MAX);
+    gcp_templates_free(provider);
     while (provider->drafted) {
         struct gcp_drafted *drafted = provider->drafted;
         provider->drafted = drafted->next;

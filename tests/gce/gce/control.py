@@ -80,6 +80,10 @@ class Control:
         self.cloud.faults.mix(rate, seconds)
         return {}
 
+    def do_held(self):
+        """The actions of calls that a fault of kind `hold` has stopped."""
+        return {"actions": [fault.held for fault in self.cloud.faults.all if fault.held]}
+
     def do_release(self):
         self.cloud.faults.release()
         return {}

@@ -211,10 +211,12 @@ static json_t *draft_properties(const struct gcp_provider *provider,
 {
     const struct provider_type *type = &provider->cluster->types[request->type];
     json_t *properties = gcp_param_json(type->node_config);
-    static const char *const others[] = {"name", "zone", "sourceInstanceTemplate"};
+    /* Not of an instance's properties; networkConfig is for TPUs, and Ray drops it, too. */
+    static const char *const others[] = {"name", "zone", "sourceInstanceTemplate", "networkConfig"};
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         json_object_del(properties, others[i]);
     }
+    gcp_template_add(provider, request->type, properties);
     draft_shorten(properties, "machineType");
     draft_set_disks(provider, properties);
     draft_set_network(provider, properties, arena);
@@ -281,6 +283,9 @@ bool gcp_draft(struct provider *base, const struct launch_request *request, stru
         request->token.len > LAUNCH_TOKEN_MAX || provider->uid.len == 0) {
         return err_set(err, ERR_INTERNAL, "a launch needs a token, the lease and 1 to %d instances",
                        COUNT_MAX);
+    }
+    if (!gcp_template_is_read(provider, request->type)) {
+        return err_set(err, ERR_INTERNAL, "a launch from a template needs a preflight");
     }
     json_t *properties = draft_properties(provider, request, arena);
     json_t *draft = json_object();

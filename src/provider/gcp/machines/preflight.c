@@ -6,11 +6,6 @@
 
 enum { FINDINGS_MAX = 64, FILTER_BYTES_MAX = 4096 };
 
-static struct str preflight_type(const struct gcp_provider *provider, size_t type)
-{
-    return gcp_last_word(param_text(provider->cluster->types[type].node_config, "machineType"));
-}
-
 static bool *preflight_cell(const struct gcp_provider *provider, size_t type, size_t zone)
 {
     return &provider->is_offered[type * GCP_ZONES_MAX + zone];
@@ -33,7 +28,7 @@ static void preflight_find_types(const struct gcp_operation *operation, struct a
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         bool is_offered = false;
         struct str name = str_sub(provider->cluster->types[i].name, 0, 80);
-        struct str type = preflight_type(provider, i);
+        struct str type = gcp_type_machine(provider, i);
         struct str path = arena_printf(arena, "available_node_types.%.*s.node_config.machineType",
                                        STR_ARG(name));
         for (size_t k = 0; k < provider->zone_count; k++) {
@@ -77,6 +72,20 @@ static void preflight_finish(struct gcp_operation *operation)
     gcp_end(operation);
 }
 
+static void preflight_on_templates(struct gcp_operation *operation)
+{
+    if (gcp_is_fine(operation)) {
+        preflight_ask_zone(operation);
+    } else {
+        preflight_finish(operation);
+    }
+}
+
+static void preflight_read_templates(struct gcp_operation *operation)
+{
+    gcp_read_templates(operation, preflight_on_templates);
+}
+
 static void preflight_on_zone(struct gcp_operation *operation)
 {
     struct gcp_provider *provider = operation->provider;
@@ -87,7 +96,7 @@ static void preflight_on_zone(struct gcp_operation *operation)
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         for (size_t k = 0; k < json_array_size(operation->items); k++) {
             const json_t *item = json_array_get(operation->items, k);
-            if (!str_eq(host_record_text(item, "name"), preflight_type(provider, i))) {
+            if (!str_eq(host_record_text(item, "name"), gcp_type_machine(provider, i))) {
                 continue;
             }
             bool is_arm = str_is(host_record_text(item, "architecture"), "ARM64");
@@ -110,7 +119,7 @@ static void preflight_ask_zone(struct gcp_operation *operation)
     }
     buf_add_c(&filter, "name eq \"(");
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
-        struct str type = preflight_type(provider, i);
+        struct str type = gcp_type_machine(provider, i);
         if (gcp_is_name(type)) {
             buf_addf(&filter, "%s%.*s", str_ends(buf_str(&filter), "(") ? "" : "|", STR_ARG(type));
         }
@@ -134,7 +143,7 @@ void gcp_preflight(struct provider *base, enum preflight_scope scope, provider_p
     operation->surveyed = done;
     provider->is_offered = ARENA_ARRAY(&provider->arena, types * GCP_ZONES_MAX, bool);
     provider->facts = ARENA_ARRAY(&provider->arena, types, struct provider_type_facts);
-    gcp_later(operation, 0, preflight_ask_zone);
+    gcp_later(operation, 0, preflight_read_templates);
 }
 
 size_t gcp_zones(struct provider *base, size_t type, struct str *ret_zones, size_t most)
