@@ -4,14 +4,6 @@
 
 enum { ENDING_MS = 180 * 1000, AGAIN_MS = 1000 };
 
-static void remove_next_version(struct gcp_operation *operation);
-static void remove_next_rule(struct gcp_operation *operation);
-
-static struct str remove_text(const struct gcp_operation *operation, const char *name)
-{
-    return host_record_text(json_array_get(operation->items, operation->at), name);
-}
-
 static bool is_of_uid(const struct gcp_operation *operation, struct str description)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -20,105 +12,108 @@ static bool is_of_uid(const struct gcp_operation *operation, struct str descript
     return str_ends(description, uid.ptr);
 }
 
-static void remove_ask(struct gcp_operation *operation, const char *name, struct str path,
-                       void (*on_reply)(struct gcp_operation *operation,
-                                        const struct gcp_reply *reply))
-{
-    gcp_ask(operation,
-            (struct gcp_request){.name = name,
-                                 .method = "DELETE",
-                                 .path = path,
-                                 .waits = true,
-                                 .deadline_ms = 120 * 1000},
-            on_reply);
-}
+/* ---- one resource ---- */
 
-/* ---- the record ---- */
+struct removal {
+    struct gcp_operation *operation;
+    const char *kind; /* of the answer; NULL: an old version of the record */
+    struct str name;
+};
 
-static void remove_on_version(struct gcp_operation *operation, const struct gcp_reply *reply)
+/* A rule that this caller may not delete is reported; the others are deleted. */
+static void removal_on_deleted(void *context, const struct gcp_reply *reply)
 {
-    if (!reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND) {
+    const struct removal *removal = context;
+    struct gcp_operation *operation = removal->operation;
+    bool is_gone = reply->is_ok || reply->failure.outcome == OUTCOME_NOT_FOUND;
+    if (!is_gone && (reply->failure.outcome != OUTCOME_DENIED || !removal->kind)) {
         gcp_fail_with(operation, reply);
-        gcp_answer_things(operation);
-        return;
+    } else if (removal->kind) {
+        gcp_add_thing(operation, removal->kind, removal->name,
+                      is_gone ? "" : "not permitted to delete it", is_gone);
     }
-    operation->at++;
-    remove_next_version(operation);
+    operation->is_failed |= !is_gone;
+    if (--operation->pending == 0) {
+        operation->after_all(operation);
+    }
 }
 
-/* Oldest first: until the last one is deleted, the newest record counts. */
-static void remove_next_version(struct gcp_operation *operation)
+static void removal_start(struct gcp_operation *operation, const char *kind, const char *collection,
+                          struct str name)
 {
-    if (operation->at == operation->version_count) {
-        gcp_add_thing(operation, "instance template",
-                      gcp_record_name(operation->provider, operation->version, &operation->arena),
-                      "", true);
+    struct removal *removal = ARENA_NEW(&operation->arena, struct removal);
+    *removal = (struct removal){operation, kind, name};
+    operation->pending++;
+    gcp_call_start(
+        operation->provider->client,
+        &(struct gcp_request){
+            .name = arena_printf(&operation->arena, "%s.delete", collection).ptr,
+            .method = "DELETE",
+            .path = arena_printf(&operation->arena, "global/%s/%.*s", collection, STR_ARG(name)),
+            .waits = true,
+            .deadline_ms = 120 * 1000,
+            .done = removal_on_deleted,
+            .context = removal});
+}
+
+/* ---- rules and the record ---- */
+
+/* The newest version is deleted last, alone: until then it counts, and this can be repeated. */
+static void remove_newest(struct gcp_operation *operation)
+{
+    size_t count = operation->version_count;
+    bool is_ours = operation->record && gcp_owns(operation->provider, operation->record);
+    if (operation->is_failed || !gcp_is_fine(operation) || count == 0 || !is_ours) {
         gcp_answer_things(operation);
         return;
     }
-    struct str name = gcp_record_name(operation->provider, operation->versions[operation->at],
-                                      &operation->arena);
-    remove_ask(operation, "instanceTemplates.delete",
-               arena_printf(&operation->arena, "global/instanceTemplates/%.*s", STR_ARG(name)),
-               remove_on_version);
+    operation->after_all = gcp_answer_things;
+    removal_start(
+        operation, "instance template", "instanceTemplates",
+        gcp_record_name(operation->provider, operation->versions[count - 1], &operation->arena));
 }
 
 /* After reading it: the items are the record's versions. A record with another uid is not ours. */
 static void remove_on_record(struct gcp_operation *operation)
 {
-    bool is_ours = gcp_is_fine(operation) && operation->record &&
-                   gcp_owns(operation->provider, operation->record);
-    if (!is_ours) {
+    if (!gcp_is_fine(operation)) {
         gcp_answer_things(operation);
         return;
     }
-    operation->at = 0;
-    remove_next_version(operation);
-}
-
-/* ---- firewall rules ---- */
-
-static void remove_on_rule(struct gcp_operation *operation, const struct gcp_reply *reply)
-{
-    bool is_gone = reply->is_ok || reply->failure.outcome == OUTCOME_NOT_FOUND;
-    if (!is_gone && reply->failure.outcome != OUTCOME_DENIED) {
-        gcp_fail_with(operation, reply);
-        gcp_answer_things(operation);
-        return;
+    bool is_ours = operation->record && gcp_owns(operation->provider, operation->record);
+    size_t count = is_ours ? operation->version_count : 0;
+    operation->after_all = remove_newest;
+    for (size_t i = 0; i < operation->id_count; i++) {
+        removal_start(operation, "firewall rule", "firewalls", operation->ids[i]);
     }
-    gcp_add_thing(operation, "firewall rule", remove_text(operation, "name"),
-                  is_gone ? "" : "not permitted to delete it", is_gone);
-    operation->is_failed |= !is_gone;
-    operation->at++;
-    remove_next_rule(operation);
-}
-
-static void remove_next_rule(struct gcp_operation *operation)
-{
-    while (operation->at < json_array_size(operation->items) &&
-           !is_of_uid(operation, remove_text(operation, "description"))) {
-        operation->at++;
+    for (size_t i = 0; i + 1 < count; i++) {
+        removal_start(
+            operation, NULL, "instanceTemplates",
+            gcp_record_name(operation->provider, operation->versions[i], &operation->arena));
     }
-    if (operation->at < json_array_size(operation->items)) {
-        remove_ask(operation, "firewalls.delete",
-                   arena_printf(&operation->arena, "global/firewalls/%.*s",
-                                STR_ARG(remove_text(operation, "name"))),
-                   remove_on_rule);
-    } else if (operation->is_failed) {
-        gcp_answer_things(operation); /* the record stays, so that it can be tried again */
-    } else {
-        gcp_read_record(operation, remove_on_record);
+    if (operation->pending == 0) {
+        remove_newest(operation);
     }
 }
 
 static void remove_on_rules(struct gcp_operation *operation)
 {
+    size_t count = json_array_size(operation->items);
+    struct str *names = ARENA_ARRAY(&operation->arena, count, struct str);
     if (!gcp_is_fine(operation)) {
         gcp_answer_things(operation);
         return;
     }
-    operation->at = 0;
-    remove_next_rule(operation);
+    operation->id_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *rule = json_array_get(operation->items, i);
+        if (is_of_uid(operation, host_record_text(rule, "description"))) {
+            names[operation->id_count++] = arena_str(&operation->arena,
+                                                     host_record_text(rule, "name"));
+        }
+    }
+    operation->ids = names;
+    gcp_read_record(operation, remove_on_record);
 }
 
 /* ---- instances ---- */
