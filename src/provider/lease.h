@@ -29,6 +29,8 @@ struct take_request {
      * then taken without reading it first. Otherwise empty. */
     struct str uid, lease_object;
     bool is_new; /* probably new: create the lease object first, look it up only if that fails */
+    /* The cluster's ssh public key, for a cloud that keeps it with the lease; empty: not known. */
+    struct str key;
     /* Creates a missing lease object. False, in `down`: OUTCOME_NOT_FOUND, and nothing is
      * created. */
     bool may_create;

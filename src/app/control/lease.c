@@ -221,6 +221,7 @@ static void lease_do_take(struct controller *controller)
         .uid = is_handed ? setup->uid : STR(""),
         .lease_object = is_handed ? setup->lease_object : STR(""),
         .is_new = uid.len == 0,
+        .key = setup->public_key,
         .may_create = !controller->has_started,
         .known_uid = uid,
         .known_epoch = epoch,

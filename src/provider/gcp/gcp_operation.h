@@ -45,6 +45,7 @@ struct gcp_provider {
     struct str nonce;      /* of this process */
     struct str uid;        /* of the lease, or adopted; may be empty */
     struct str key;        /* ssh public key for launches; may be empty */
+    bool is_new;           /* the uid was just created: no other resource has it yet */
     uint64_t epoch;        /* of the own lease; 0: none */
     int64_t lease_ends_ms; /* on the loop's clock */
     struct str zones[GCP_ZONES_MAX];
@@ -116,6 +117,7 @@ struct gcp_operation {
     struct take_request request;
     struct str uid; /* for a new record */
     bool has_listed, keeps_uid, is_by_name, is_look, is_admit, is_sent, is_failed;
+    bool looks_again; /* a rule was in the way */
     int64_t lease_ms;
     const struct str *ids;
     size_t id_count, unknown_count;
@@ -185,6 +187,8 @@ void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str
  * since. Then `after`, with the answer changed if it failed. */
 void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
+/* The same, for a record that probably does not exist: it is read only if that is wrong. */
+void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 /* All versions of the record in `items` of a listing, oldest first; in the operation's arena. */
 size_t gcp_record_versions(struct gcp_operation *operation, int64_t **ret_versions);
 struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,

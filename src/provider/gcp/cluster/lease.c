@@ -107,6 +107,9 @@ static enum gcp_edit lease_edit_take(struct gcp_operation *operation)
         return GCP_KEEP;
     }
     lease_note_epoch(operation);
+    if (operation->request.key.len > 0) {
+        json_object_set_new(operation->record, "key", json_string(operation->request.key.ptr));
+    }
     return GCP_WRITE;
 }
 
@@ -128,6 +131,7 @@ static void lease_on_taken(struct gcp_operation *operation)
         struct cluster_lease lease = host_record_lease(operation->record);
         gcp_adopt(&provider->base, lease.uid);
         provider->epoch = lease.epoch;
+        provider->is_new = operation->version == 0 && !operation->keeps_uid;
         provider->key = arena_str(&provider->arena, host_record_text(operation->record, "key"));
         lease_hold(operation, operation->request.lease_ms);
     }
@@ -169,7 +173,8 @@ static void lease_choose_uid(struct gcp_operation *operation)
         lease_answer(operation, false);
         return;
     }
-    gcp_edit_record(operation, lease_edit_take, lease_on_taken);
+    bool is_new = request->is_new && !operation->record && known.len == 0;
+    (is_new ? gcp_make_record : gcp_edit_record)(operation, lease_edit_take, lease_on_taken);
 }
 
 void gcp_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
@@ -180,7 +185,13 @@ void gcp_take(struct provider *base, const struct take_request *request, provide
     operation->request = *request;
     operation->request.holder = arena_str(&operation->arena, request->holder);
     operation->request.known_uid = arena_str(&operation->arena, request->known_uid);
-    gcp_edit_record(operation, lease_edit_take, lease_on_taken);
+    operation->request.key = arena_str(&operation->arena, str_trim(request->key));
+    operation->has_listed = request->is_new && request->may_create;
+    if (operation->has_listed) {
+        gcp_read_by_name(operation, lease_choose_uid);
+    } else {
+        gcp_edit_record(operation, lease_edit_take, lease_on_taken);
+    }
 }
 
 /* ---- renewing and releasing ---- */

@@ -10,7 +10,13 @@
 #include "provider/host_record.h"
 #include "provider/variable.h"
 
-enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096, RANGES_MAX = 32, UID_SHOWN = 8 };
+enum {
+    CALLER_MS = 10 * 1000,
+    CALLER_BYTES_MAX = 4096,
+    RANGES_MAX = 32,
+    UID_SHOWN = 8,
+    AGAIN_MS = 200
+};
 enum rule { RULE_INSIDE, RULE_SSH, RULE_COUNT };
 
 #define CALLER_URL "https://checkip.amazonaws.com/"
@@ -61,9 +67,6 @@ static bool prepare_uses_private(const struct gcp_provider *provider)
 static enum gcp_edit prepare_edit_key(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
-    if (operation->is_look) {
-        return GCP_KEEP;
-    }
     if (!gcp_owns(provider, operation->record) || !gcp_has_lease(provider) ||
         !host_record_is_held(operation->record, provider->epoch, operation->now)) {
         gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
@@ -148,39 +151,24 @@ static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule
     return body;
 }
 
-static void prepare_look(struct gcp_operation *operation);
-
-static void prepare_on_made(struct gcp_operation *operation, const struct gcp_reply *reply)
-{
-    if (!reply->is_ok && reply->failure.outcome == OUTCOME_MISMATCH) {
-        prepare_look(operation); /* made a moment ago, perhaps by a try without a reply */
-        return;
-    }
-    if (!reply->is_ok) {
-        gcp_fail_with(operation, reply);
-        gcp_answer_things(operation);
-        return;
-    }
-    prepare_look(operation);
-}
-
-static void prepare_make(struct gcp_operation *operation, enum rule rule)
+static void prepare_make(struct gcp_operation *operation, enum rule rule, gcp_done_fn *done)
 {
     json_t *body = prepare_rule_body(operation, rule);
-    gcp_ask(operation,
-            (struct gcp_request){.name = "firewalls.insert",
-                                 .method = "POST",
-                                 .path = STR("global/firewalls"),
-                                 .body = body,
-                                 .creates = true,
-                                 .waits = true,
-                                 .deadline_ms = 120 * 1000},
-            prepare_on_made);
+    gcp_call_start(operation->provider->client,
+                   &(struct gcp_request){.name = "firewalls.insert",
+                                         .method = "POST",
+                                         .path = STR("global/firewalls"),
+                                         .body = body,
+                                         .creates = true,
+                                         .waits = true,
+                                         .deadline_ms = 120 * 1000,
+                                         .done = done,
+                                         .context = operation});
     json_decref(body);
 }
 
 /* Adds this machine's address to the ssh rule; true if it was missing. */
-static bool prepare_admits(struct gcp_operation *operation, const json_t *rule)
+static bool prepare_admits(struct gcp_operation *operation, const json_t *rule, gcp_done_fn *done)
 {
     bool is_changed;
     json_t *ranges = prepare_ranges(operation, rule, &is_changed);
@@ -189,17 +177,18 @@ static bool prepare_admits(struct gcp_operation *operation, const json_t *rule)
         return false;
     }
     json_t *body = json_pack("{s:o}", "sourceRanges", ranges);
-    gcp_ask(operation,
-            (struct gcp_request){
-                .name = "firewalls.patch",
-                .method = "PATCH",
-                .path = arena_printf(
-                    &operation->arena, "global/firewalls/%.*s",
-                    STR_ARG(rule_name(operation->provider, RULE_SSH, &operation->arena))),
-                .body = body,
-                .waits = true,
-                .deadline_ms = 120 * 1000},
-            prepare_on_made);
+    gcp_call_start(operation->provider->client,
+                   &(struct gcp_request){
+                       .name = "firewalls.patch",
+                       .method = "PATCH",
+                       .path = arena_printf(
+                           &operation->arena, "global/firewalls/%.*s",
+                           STR_ARG(rule_name(operation->provider, RULE_SSH, &operation->arena))),
+                       .body = body,
+                       .waits = true,
+                       .deadline_ms = 120 * 1000,
+                       .done = done,
+                       .context = operation});
     json_decref(body);
     return true;
 }
@@ -215,27 +204,9 @@ static bool prepare_is_ours(struct gcp_operation *operation, const json_t *rule)
                       STR_ARG(host_record_text(rule, "name")));
 }
 
-/* Makes what is missing, one rule after the other. */
-static void prepare_next(struct gcp_operation *operation)
+static void prepare_finish(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
-    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT && gcp_is_fine(operation); rule++) {
-        const json_t *there = prepare_find(operation, rule, &operation->arena);
-        if (there && !prepare_is_ours(operation, there)) {
-            break;
-        }
-        if (!there && operation->is_look) {
-            gcp_failed(operation, OUTCOME_INVALID, ERR_NOT_FOUND,
-                       "the cluster's firewall rule %.*s is missing: run `shoal up` again",
-                       STR_ARG(rule_name(provider, rule, &operation->arena)));
-        } else if (!there) {
-            prepare_make(operation, rule);
-            return;
-        } else if (rule == RULE_SSH && operation->range_count > 0 &&
-                   prepare_admits(operation, there)) {
-            return;
-        }
-    }
     for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT; rule++) {
         gcp_add_thing(operation, "firewall rule", rule_name(provider, rule, &operation->arena), "",
                       false);
@@ -244,7 +215,66 @@ static void prepare_next(struct gcp_operation *operation)
         gcp_answer_things(operation);
         return;
     }
-    gcp_edit_record(operation, prepare_edit_key, prepare_on_key);
+    if (operation->is_look) {
+        prepare_on_key(operation); /* the record was read first */
+    } else if (str_eq(provider->key, operation->key) && gcp_has_lease(provider)) {
+        gcp_answer_things(operation); /* it came into the record with the lease */
+    } else {
+        gcp_edit_record(operation, prepare_edit_key, prepare_on_key);
+    }
+}
+
+static void prepare_look(struct gcp_operation *operation);
+
+static void prepare_on_made(void *context, const struct gcp_reply *reply)
+{
+    struct gcp_operation *operation = context;
+    if (!reply->is_ok && reply->failure.outcome == OUTCOME_MISMATCH) {
+        operation->looks_again = true; /* made a moment ago, perhaps by a try without a reply */
+    } else if (!reply->is_ok) {
+        gcp_fail_with(operation, reply);
+    }
+    if (--operation->pending > 0) {
+        return;
+    }
+    if (gcp_is_fine(operation) && operation->looks_again) {
+        operation->looks_again = false;
+        gcp_later(operation, AGAIN_MS, prepare_look);
+        return;
+    }
+    prepare_finish(operation);
+}
+
+/* Makes what is missing, all at once. */
+static void prepare_make_missing(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    const json_t *there[RULE_COUNT];
+    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT && gcp_is_fine(operation); rule++) {
+        there[rule] = prepare_find(operation, rule, &operation->arena);
+        if (there[rule]) {
+            prepare_is_ours(operation, there[rule]);
+        } else if (operation->is_look) {
+            gcp_failed(operation, OUTCOME_INVALID, ERR_NOT_FOUND,
+                       "the cluster's firewall rule %.*s is missing: run `shoal up` again",
+                       STR_ARG(rule_name(provider, rule, &operation->arena)));
+        }
+    }
+    if (!gcp_is_fine(operation)) {
+        prepare_finish(operation);
+        return;
+    }
+    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT; rule++) {
+        if (!there[rule]) {
+            prepare_make(operation, rule, prepare_on_made);
+            operation->pending++;
+        } else if (rule == RULE_SSH) {
+            operation->pending += prepare_admits(operation, there[rule], prepare_on_made);
+        }
+    }
+    if (operation->pending == 0) {
+        prepare_finish(operation);
+    }
 }
 
 static void admit_on_rules(struct gcp_operation *operation);
@@ -256,7 +286,7 @@ static void prepare_on_rules(struct gcp_operation *operation)
     } else if (operation->is_admit) {
         admit_on_rules(operation);
     } else {
-        prepare_next(operation);
+        prepare_make_missing(operation);
     }
 }
 
@@ -269,6 +299,20 @@ static void prepare_look(struct gcp_operation *operation)
                    arena_printf(&operation->arena, "global/firewalls?filter=%.*s",
                                 STR_ARG(gcp_encoded(operation, filter))),
                    NULL, prepare_on_rules);
+}
+
+/* With a new uid there are no rules to find. */
+static void prepare_begin(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    if (!provider->is_new || operation->is_admit) {
+        prepare_look(operation);
+        return;
+    }
+    provider->is_new = false;
+    json_decref(operation->items);
+    operation->items = json_array();
+    prepare_make_missing(operation);
 }
 
 /* ---- source range for ssh ---- */
@@ -317,7 +361,7 @@ static void prepare_on_caller(void *context, const struct http_reply *reply)
         str_find_char(reply->body, '/') == SIZE_MAX &&
         cidr_read(reply->body, &operation->arena, &cidr)) {
         prepare_add_range(operation, cidr);
-        prepare_look(operation);
+        prepare_begin(operation);
         return;
     }
     gcp_failed(operation, OUTCOME_INVALID, ERR_UNAVAILABLE,
@@ -342,7 +386,7 @@ static void prepare_ask_caller(struct gcp_operation *operation)
         prepare_add_range(operation, STR("192.168.0.0/16"));
     }
     if (operation->range_count > 0) {
-        prepare_look(operation);
+        prepare_begin(operation);
         return;
     }
     operation->http = http_start(provider->setup.http,
@@ -391,8 +435,9 @@ void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *d
     }
 }
 
-static void admit_on_patched(struct gcp_operation *operation, const struct gcp_reply *reply)
+static void admit_on_patched(void *context, const struct gcp_reply *reply)
 {
+    struct gcp_operation *operation = context;
     if (!reply->is_ok) {
         gcp_fail_with(operation, reply);
     }
@@ -406,11 +451,10 @@ static void admit_on_patched(struct gcp_operation *operation, const struct gcp_r
 static void admit_on_rules(struct gcp_operation *operation)
 {
     const json_t *rule = prepare_find(operation, RULE_SSH, &operation->arena);
-    if (!rule || !prepare_is_ours(operation, rule) || !prepare_admits(operation, rule)) {
+    if (!rule || !prepare_is_ours(operation, rule) ||
+        !prepare_admits(operation, rule, admit_on_patched)) {
         gcp_answer_things(operation);
-        return;
     }
-    operation->on_reply = admit_on_patched;
 }
 
 static void admit_on_uid(struct gcp_operation *operation)

@@ -188,8 +188,12 @@ static void record_chain_on_checked(struct gcp_operation *operation)
         operation->after_edit(operation);
         return;
     }
+    size_t count = gcp_record_versions(operation, &versions);
     bool is_mine = record_chain_is_mine(operation, operation->made);
-    if (is_mine && operation->version > 0 && !record_chain_find(operation, operation->version)) {
+    bool is_based = operation->version > 0
+                        ? record_chain_find(operation, operation->version) != NULL
+                        : count > 0 && versions[count - 1] == operation->made;
+    if (is_mine && !is_based) {
         record_chain_drop(operation, operation->made);
         is_mine = false;
     }
@@ -197,7 +201,6 @@ static void record_chain_on_checked(struct gcp_operation *operation)
         record_chain_again(operation);
         return;
     }
-    size_t count = gcp_record_versions(operation, &versions);
     for (size_t i = 0; i + VERSIONS_KEPT < count; i++) {
         record_chain_drop(operation, versions[i]);
     }
@@ -301,13 +304,12 @@ static void record_chain_make_room(struct gcp_operation *operation)
         record_chain_on_deleted);
 }
 
-static void record_chain_on_read(struct gcp_operation *operation)
+/* With what was read. */
+static void record_chain_edit(struct gcp_operation *operation)
 {
-    struct gcp_provider *provider = operation->provider;
-    operation->edited_ms = loop_now_ms(provider->loop);
-    operation->now = gcp_client_now_ms(provider->client) / 1000;
-    if (!gcp_is_fine(operation) || !record_chain_take_newest(operation) ||
-        operation->edit(operation) == GCP_KEEP || !gcp_is_fine(operation)) {
+    operation->edited_ms = loop_now_ms(operation->provider->loop);
+    operation->now = gcp_client_now_ms(operation->provider->client) / 1000;
+    if (operation->edit(operation) == GCP_KEEP || !gcp_is_fine(operation)) {
         operation->after_edit(operation);
         return;
     }
@@ -316,6 +318,15 @@ static void record_chain_on_read(struct gcp_operation *operation)
     } else {
         record_chain_write(operation);
     }
+}
+
+static void record_chain_on_read(struct gcp_operation *operation)
+{
+    if (!gcp_is_fine(operation) || !record_chain_take_newest(operation)) {
+        operation->after_edit(operation);
+        return;
+    }
+    record_chain_edit(operation);
 }
 
 static void record_chain_read(struct gcp_operation *operation)
@@ -330,6 +341,16 @@ void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_ste
     operation->tries = 0;
     *operation->stamp = '\0';
     record_chain_read(operation);
+}
+
+void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after)
+{
+    operation->edit = edit;
+    operation->after_edit = after;
+    operation->tries = 0;
+    *operation->stamp = '\0';
+    operation->version = 0;
+    record_chain_edit(operation);
 }
 
 static enum gcp_edit record_chain_edit_nothing(struct gcp_operation *operation)
