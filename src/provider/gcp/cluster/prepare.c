@@ -442,7 +442,7 @@ static void admit_on_patched(void *context, const struct gcp_reply *reply)
         gcp_fail_with(operation, reply);
     }
     for (size_t i = 0; i < operation->range_count; i++) {
-        gcp_add_thing(operation, "ssh rule", operation->ranges[i], "", false);
+        gcp_add_thing(operation, "address", operation->ranges[i], "new", false);
     }
     gcp_answer_things(operation);
 }
