@@ -217,9 +217,9 @@ struct provider_ops {
                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                 void *context);
 
-    /* Waits until the new machine has reported its ssh host key to the cloud. NULL: its user data
-     * has the key. */
-    void (*host_key)(struct provider *provider, struct str id, struct str zone,
+    /* Waits until the new machine has reported its ssh host key to the cloud. `address` is the one
+     * that ssh will use; it may be empty or a name. NULL: its user data has the key. */
+    void (*host_key)(struct provider *provider, struct str id, struct str zone, struct str address,
                      provider_host_key_fn *done, void *context);
 
     void (*close)(struct provider *provider);

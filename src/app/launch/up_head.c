@@ -180,7 +180,8 @@ static bool up_head_pin(struct up *up)
     if (provider->ops->host_key) {
         if (!up->waits_for_key) {
             up->waits_for_key = true;
-            provider->ops->host_key(provider, up->head_id, up->head.zone, up_head_on_host_key, up);
+            provider->ops->host_key(provider, up->head_id, up->head.zone, up->head_address,
+                                    up_head_on_host_key, up);
         }
         return false;
     }
@@ -287,7 +288,9 @@ static void on_head_launched(void *context, const struct machine *machine, uint6
     failpoint("after-head-launch", NULL, NULL);
     controller_learn(up->launch.controller, machine, 1);
     up_know_head(up, machine, launch_number);
-    controller_refresh(up->launch.controller);
+    if (machine->state == MACHINE_PENDING || up->head_address.len == 0) {
+        controller_refresh(up->launch.controller);
+    }
 }
 
 /* ---- a stopped head ---- */

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "io/loop.h"
+#include "io/tcp_probe.h"
 #include "provider/answer.h"
 #include "provider/gcp/client/gcp_client.h"
 #include "provider/machine_tags.h"
@@ -72,6 +73,7 @@ struct gcp_operation {
     struct arena arena;
     struct loop_timer *timer;      /* NULL: none */
     struct http_call *http;        /* of a request outside of the API */
+    struct tcp_probe *probe;       /* NULL: none */
     struct provider_answer answer; /* DONE until something fails */
     void (*on_reply)(struct gcp_operation *operation, const struct gcp_reply *reply);
 
@@ -241,8 +243,8 @@ void gcp_stop(struct provider *base, const struct str *ids, size_t count, provid
               void *context);
 void gcp_start(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
                void *context);
-void gcp_host_key(struct provider *base, struct str id, struct str zone, provider_host_key_fn *done,
-                  void *context);
+void gcp_host_key(struct provider *base, struct str id, struct str zone, struct str address,
+                  provider_host_key_fn *done, void *context);
 void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
                  const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                  void *context);

@@ -483,7 +483,7 @@ static bool worker_setup_pin(struct worker *worker)
         worker->waits_for_key = true;
         worker_phase(worker, PHASE_CONNECTING, STR("it has not reported its host key yet"));
         setup->provider->ops->host_key(setup->provider, machine->id, machine->zone,
-                                       worker_setup_on_host_key, worker->all);
+                                       machine->address, worker_setup_on_host_key, worker->all);
         return false;
     }
     if (!cluster_state_pin_launch(setup->state, machine->id, machine->launch, &err)) {

@@ -3,6 +3,9 @@
  *
  * Google's agent writes its host keys to the instance's attributes at the first boot. Any process
  * on the instance can change them later, so the key is read once, before user code runs.
+ *
+ * An open ssh port, which costs no call, shows that the instance has booted. Behind a proxy it
+ * stays closed for this machine: then the attributes are read from time to time.
  */
 #include "base/encode.h"
 #include "provider/gcp/gcp_operation.h"
@@ -10,8 +13,10 @@
 #include "provider/host_record.h"
 
 enum {
+    SSH_PORT = 22,
     FIRST_MS = 500,
     MOST_MS = 3 * 1000,
+    BLIND_MS = 10 * 1000, /* while the port is closed */
     WAIT_MS = 10 * 60 * 1000,
     KEY_BYTES_MAX = 1024 /* as base64; an ed25519 key has 68 */
 };
@@ -51,6 +56,28 @@ static struct str host_key_find(const json_t *body, struct arena *arena)
 
 static void host_key_ask(struct gcp_operation *operation);
 
+static void host_key_later(struct gcp_operation *operation)
+{
+    int64_t delay = FIRST_MS << (operation->tries < 3 ? operation->tries : 3);
+    operation->is_sent = false;
+    if (operation->probe) {
+        gcp_later(operation, BLIND_MS, host_key_ask);
+        return;
+    }
+    operation->tries++;
+    gcp_later(operation, delay < MOST_MS ? delay : MOST_MS, host_key_ask);
+}
+
+static void host_key_on_open(void *context)
+{
+    struct gcp_operation *operation = context;
+    tcp_probe_end(operation->probe);
+    operation->probe = NULL;
+    if (!operation->is_sent) {
+        gcp_later(operation, 0, host_key_ask);
+    }
+}
+
 static void host_key_on_attributes(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
     if (!reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND) {
@@ -71,14 +98,13 @@ static void host_key_on_attributes(struct gcp_operation *operation, const struct
         host_key_finish(operation);
         return;
     }
-    int64_t delay = FIRST_MS << (operation->tries < 3 ? operation->tries : 3);
-    operation->tries++;
-    gcp_later(operation, delay < MOST_MS ? delay : MOST_MS, host_key_ask);
+    host_key_later(operation);
 }
 
 static void host_key_ask(struct gcp_operation *operation)
 {
     const struct machine *machine = &operation->listed[0];
+    operation->is_sent = true;
     gcp_ask(operation,
             (struct gcp_request){
                 .name = "instances.getGuestAttributes",
@@ -89,8 +115,8 @@ static void host_key_ask(struct gcp_operation *operation)
             host_key_on_attributes);
 }
 
-void gcp_host_key(struct provider *base, struct str id, struct str zone, provider_host_key_fn *done,
-                  void *context)
+void gcp_host_key(struct provider *base, struct str id, struct str zone, struct str address,
+                  provider_host_key_fn *done, void *context)
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     struct arena *arena = &operation->arena;
@@ -101,5 +127,7 @@ void gcp_host_key(struct provider *base, struct str id, struct str zone, provide
     operation->listed = machine;
     operation->listed_count = 1;
     operation->until_ms = loop_now_ms(operation->provider->loop) + WAIT_MS;
-    gcp_later(operation, 0, host_key_ask);
+    operation->probe = tcp_probe_start(operation->provider->loop, address, SSH_PORT,
+                                       host_key_on_open, operation);
+    gcp_later(operation, operation->probe ? BLIND_MS : 0, host_key_ask);
 }
