@@ -269,7 +269,7 @@ static bool is_busy(const struct controller *controller)
     }
     for (size_t i = 0; i < core_node_count(controller->core); i++) {
         enum node_state state = (enum node_state)core_node_at(controller->core, i)->state;
-        if (state == NODE_REQUESTED || state == NODE_LAUNCHING || state == NODE_TERMINATING) {
+        if (state == NODE_LAUNCHING || state == NODE_TERMINATING) {
             return true;
         }
     }
