@@ -155,12 +155,17 @@ static void answer_unknown(struct ctl_conn *conn, struct str what)
     ctl_conn_send_text(conn, CTL_ERROR, words, what);
 }
 
+static void ctl_server_send_status(struct ctl_conn *conn, bool wants_full)
+{
+    ctl_conn_send_all(conn, wants_full);
+    ctl_conn_send_text(conn, CTL_END, STR("status"), STR(""));
+}
+
 /* Requests that change nothing. */
 static bool answer_question(struct ctl_conn *conn, const struct ctl_request *request)
 {
     if (str_is(request->what, "status")) {
-        ctl_conn_send_all(conn, request->wants_full);
-        ctl_conn_send_text(conn, CTL_END, STR("status"), STR(""));
+        ctl_server_send_status(conn, request->wants_full);
     } else if (str_is(request->what, "follow")) {
         ctl_conn_follow(conn, request->wants_full);
     } else if (str_is(request->what, "log")) {
@@ -215,6 +220,10 @@ static void answer_waiting(struct ctl_server *server, const char *what, const st
             ctl_conn_send_text(conn, CTL_TEXT, *text, STR(""));
             ctl_conn_send_text(conn, CTL_END, str_from(what), STR(""));
         } else {
+            if (strcmp(what, "release") == 0) { /* the service ends: nobody can ask it later */
+                ctl_server_send_status(conn, false);
+                arena_clear(&server->arena);
+            }
             ctl_conn_send_text(conn, CTL_DONE, str_from(what), STR(""));
         }
         end_if_done(conn);
