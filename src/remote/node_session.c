@@ -17,6 +17,10 @@ enum {
     CONTACT_MS = 15 * 60 * 1000,
     AGAIN_MS = 10 * 60 * 1000, /* how long to reconnect after a broken link */
     PIECE_BYTES = 256 * 1024,
+    /* How much of the program a near node must write before it gets more. sshd accepts 2 MB more
+     * than the node has read, and spends four times as long on them: it copies and clears all of
+     * them for each packet. Other nodes get all at once, because each answer takes a round trip. */
+    PART_BYTES = 1024 * 1024,
     ENDS_MAX = 3, /* how often the remote program may exit early */
 };
 
@@ -24,18 +28,21 @@ enum {
 enum { NO_FOLDER = 125, NOT_WRITTEN = 124, CANNOT_RUN = 126, NOT_FOUND = 127 };
 
 #define ANSWER "shoal-node 1 "
+#define MORE "more"
 
 /*
  * Works in any login shell, so it is one line without single quotes inside. Prints the architecture
  * and the digest of the installed program, reads the length of a new program (0: keep the installed
- * one) and the program itself, and execs it. The steps must run with the user's own umask.
+ * one), the length of its parts and the program itself, and execs it. It asks for every part but the
+ * first. The steps must run with the user's own umask.
  */
 static const char script[] =
     "exec sh -c 'u=$(umask); umask 077; p=$HOME/.shoal/bin; f=$p/shoal; t=$f.$$; mkdir -p \"$p\" "
     "|| exit 125; s=$(sha256sum \"$f\" 2>/dev/null); s=${s%% *}; echo \"" ANSWER
-    "$(uname -m) ${s:--}\"; read -r n || exit 123; [ \"$n\" = 0 ] || { head -c \"$n\" >\"$t\" && "
-    "[ $(wc -c <\"$t\") -eq \"$n\" ] && chmod 700 \"$t\" && mv -f \"$t\" \"$f\"; } || { rm -f "
-    "\"$t\"; exit 124; }; umask $u; exec \"$f\" node serve'";
+    "$(uname -m) ${s:--}\"; read -r n c || exit 123; a=$n; [ \"$n\" = 0 ] || { { while [ \"$n\" "
+    "-gt \"$c\" ] && head -c \"$c\"; do n=$((n - c)); echo " MORE " >&3; done; [ \"$n\" -le \"$c\" "
+    "] && head -c \"$n\"; } 3>&1 >\"$t\" && [ $(wc -c <\"$t\") -eq \"$a\" ] && chmod 700 \"$t\" && "
+    "mv -f \"$t\" \"$f\"; } || { rm -f \"$t\"; exit 124; }; umask $u; exec \"$f\" node serve'";
 
 enum phase {
     WAITS,   /* connecting */
@@ -56,7 +63,8 @@ struct node_session {
     enum phase phase;
     unsigned ends; /* early exits of the remote program since its last message */
 
-    int payload; /* open descriptor while the program is sent, otherwise -1 */
+    int payload;       /* open descriptor while the program is sent, otherwise -1 */
+    size_t part_bytes; /* of the program, that may be sent before the node asks for more */
     struct buf out;
     size_t out_at;
 
@@ -150,10 +158,12 @@ static void feed(void *context)
     }
     buf_wipe(&session->out);
     session->out_at = 0;
-    if (session->payload >= 0) {
+    if (session->payload >= 0 && session->part_bytes > 0) {
         char *room = heap_zeroed(PIECE_BYTES);
-        ssize_t size = read(session->payload, room, PIECE_BYTES);
+        size_t most = session->part_bytes < PIECE_BYTES ? session->part_bytes : PIECE_BYTES;
+        ssize_t size = read(session->payload, room, most);
         if (size > 0) {
+            session->part_bytes -= (size_t)size;
             node_link_write(session->link, (struct str){room, (size_t)size});
         } else {
             let_payload_go(session);
@@ -183,8 +193,8 @@ static void send_payload(struct node_session *session, struct str line)
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str path, rest = str_sub(line, sizeof(ANSWER) - 1, line.len);
     struct str machine = str_cut(&rest, ' ');
-    char digest[PAYLOAD_DIGEST_SIZE], number[32];
-    int64_t size;
+    char digest[PAYLOAD_DIGEST_SIZE], numbers[64];
+    int64_t size = 0;
     struct err err = {0};
     const struct node_session_hooks *hooks = &session->setup.hooks;
     bool ok = hooks->payload(hooks->context, machine, &arena, &path, &err);
@@ -201,8 +211,16 @@ static void send_payload(struct node_session *session, struct str line)
         return;
     }
     session->phase = BEGINS;
-    snprintf(number, sizeof(number), "%lld\n", session->payload >= 0 ? (long long)size : 0);
-    node_link_write(session->link, str_from(number));
+    session->part_bytes = session->setup.place.is_near ? PART_BYTES : (size_t)size;
+    snprintf(numbers, sizeof(numbers), "%lld %zu\n", session->payload >= 0 ? (long long)size : 0,
+             session->part_bytes);
+    node_link_write(session->link, str_from(numbers));
+}
+
+static void send_part(struct node_session *session)
+{
+    session->part_bytes = PART_BYTES;
+    feed(session);
 }
 
 /* ---- receiving ---- */
@@ -343,6 +361,8 @@ static void node_session_read_line(struct node_session *session, struct str line
     }
     if (node_notice_read(line, &arena, &notice)) {
         node_session_take_notice(session, &notice);
+    } else if (session->phase == BEGINS && str_is(line, MORE)) {
+        send_part(session);
     } else if (session->phase == BEGINS) {
         take_hello(session, line);
     } else if (session->phase == ASKED && step_event_read(line, &arena, &event, &err)) {

@@ -154,6 +154,25 @@ def step(command, always=False, **others):
             "always": always, **others}
 
 
+@pytest.mark.parametrize("far", [{}, {"FAR": "1"}])
+def test_the_program_comes_in_parts(machine, far):
+    """A near node gets the next megabyte when it has written one; a far one gets all at once."""
+    fake = machine.folder / "fake"
+    fake.mkdir()
+    (fake / "head").write_text(f"#!/bin/sh\necho \"$2\" >>{machine.folder}/parts\n"
+                               f"exec {shutil.which('head')} \"$@\"\n")
+    (fake / "head").chmod(0o755)
+    config = machine.folder / "sshd_config"
+    config.write_text(config.read_text().replace("SetEnv ", f"SetEnv PATH={fake}:/usr/bin:/bin "))
+    machine.up()
+    heard = machine.run(step("true"), **far)
+    assert heard.status == 0, heard.lines
+    assert machine.program().read_bytes() == machine.payload.read_bytes()
+    parts = [int(line) for line in (machine.folder / "parts").read_text().split()]
+    assert sum(parts) == machine.payload.stat().st_size
+    assert len(parts) == 1 if far else max(parts) <= 1 << 20, parts
+
+
 def test_from_nothing_to_done(machine):
     machine.up()
     heard = machine.run(step("umask > $HOME/umask; echo x >> $HOME/times"), step("true", True))
