@@ -4,6 +4,7 @@ sources/   the tarballs of sources.tsv, by their names
 zig-KEY/   the compiler in an environment of its own
 built/     ARCH/LIBRARY-KEY: one installed library; the key says from what and how it was made
 zig-cache/ what the compiler keeps for itself: its C library, compiled once per architecture
+debian/    packages of Debian that are needed and not installed, unpacked
 work/      where libraries are being built; may be deleted at any time
 """
 
@@ -56,6 +57,18 @@ def made_once(target):
         fresh.mkdir()
         yield fresh
         fresh.rename(target)
+
+
+def debian(name):
+    """The folder with the files of a Debian package, which is not installed."""
+    target = folder("debian", name)
+    with made_once(target) as fresh:
+        if fresh is not None:
+            run(["apt-get", "-o", "APT::Sandbox::User=root", "download", name], cwd=fresh)
+            (deb,) = fresh.glob("*.deb")
+            run(["dpkg-deb", "-x", deb, fresh])
+            deb.unlink()
+    return target
 
 
 def unpack(tarball, into):

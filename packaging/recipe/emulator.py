@@ -13,12 +13,4 @@ def find(arch):
     found = shutil.which(name) or shutil.which(f"qemu-{arch}")
     if found:
         return found
-    folder = cache.folder("qemu")
-    with cache.made_once(folder) as fresh:
-        if fresh is not None:
-            cache.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", "qemu-user-static"],
-                      cwd=fresh)
-            (deb,) = fresh.glob("*.deb")
-            cache.run(["dpkg-deb", "-x", deb, fresh])
-            deb.unlink()
-    return str(folder / "usr" / "bin" / name)
+    return str(cache.debian("qemu-user-static") / "usr" / "bin" / name)

@@ -24,6 +24,9 @@ LIBRARY_FLAGS = ("-Os", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections"
 # Everything that could get a clock or a path into a file is told what to say instead.
 EPOCH = "1735689600"
 
+# Of the machine's variables; with the last ones a test changes the date (clock.py).
+KEPT = ("HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD", "FAKETIME", "FAKETIME_DONT_FAKE_MONOTONIC")
+
 
 def architecture(name):
     """The one spelling that we use; uname and Go have others."""
@@ -129,7 +132,7 @@ def compiler(arch):
 
 def environment(source_root):
     """For everything that calls the compiler. Paths below `source_root` are left out of objects."""
-    keep = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
+    keep = {name: os.environ[name] for name in KEPT if name in os.environ}
     zig_cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(cache.folder("zig-cache"))
     return {
         **keep,

@@ -9,14 +9,18 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
-from conftest import project_version
+from conftest import REPOSITORY, project_version
+from reference import Reference
 
 import cache
 
 pytestmark = pytest.mark.long
 
+CLUSTER = REPOSITORY / "examples" / "clusters" / "aws-mixed.yaml"
+SECONDS_MAX = 10
 TOOLS = ("uv==0.9.7", "pipx==1.8.0")
 
 
@@ -65,6 +69,25 @@ def test_uvx_runs_it(call, index):
     said = call("uv", "tool", "run", "--default-index", index, "--from", "shoal-ray", "shoal",
                 "version")
     assert said.startswith(f"shoal {project_version()} ")
+
+
+def test_two_commands_to_validate(index, tmp_path):
+    """`pip install shoal-ray` and `shoal validate`, in a new environment."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    reference = Reference()
+    reference.sample()
+    began = time.monotonic()
+    for words in (("pip", "install", "--index-url", index, "shoal-ray"),
+                  ("shoal", "validate", CLUSTER)):
+        done = subprocess.run([tmp_path / "venv/bin" / words[0], *words[1:]], capture_output=True,
+                              text=True, check=False, timeout=300,
+                              env={"PATH": os.defpath, "HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stdout + done.stderr
+    seconds = time.monotonic() - began
+    print(f"\npip and shoal validate: {seconds:.1f} s, load {os.getloadavg()[0]:.1f}, "
+          f"{reference.slowness():.1f} times slower than the reference processor")
+    assert "is fine" in done.stdout
+    assert seconds <= SECONDS_MAX * reference.slowness()
 
 
 def test_pipx_installs_and_removes_it(call, index, tmp_path):

@@ -50,6 +50,7 @@ def _made(tarballs, key, tmp_path_factory):
                    *same_twice(tarballs, folder), input=key.read_text(encoding="ascii"))
     assert done.returncode == 0, done.stderr
     assert "dry run: the tarballs were given" in done.stdout
+    assert "two times 17 files: the same bytes" in done.stdout
     return folder / "out"
 
 
@@ -135,11 +136,36 @@ def test_two_builds_that_differ_are_an_error(tarballs, tmp_path):
     path = tmp_path / "second" / tarballs["aarch64"].name
     path.write_bytes(path.read_bytes() + b"\0")
     done = release(project_version(), "--out", tmp_path / "out", *words)
-    assert done.returncode == 1 and "two builds differ: " in done.stderr
+    assert done.returncode == 1 and f"two builds differ: {path.name}\n" in done.stderr
     assert not (tmp_path / "out").exists()
     path.unlink()
     done = release(project_version(), "--out", tmp_path / "out", *words)
     assert done.returncode == 1 and f"has no {path.name}" in done.stderr
+
+
+def test_a_file_with_the_date_is_an_error(tarballs, tmp_path):
+    """The second time, the programs that make packages see another day."""
+    tree = tmp_path / "tree"
+    shutil.copytree(STATIC.parent, tree / "packaging")
+    for path in ["meson.build", "CHANGELOG.md", *REPOSITORY.glob("src/*/meson.build")]:
+        target = tree / os.path.relpath(REPOSITORY / path, REPOSITORY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / path, target)
+    wheel = tree / "packaging/wheel"
+    text = wheel.read_text(encoding="utf-8")
+    dated = text.replace("time.gmtime(int(zig.EPOCH))[:6]", "(*time.gmtime()[:3], 0, 0, 0)")
+    assert dated != text
+    wheel.write_text(dated, encoding="utf-8")
+    git = ("git", "-C", tree, "-c", "user.name=x", "-c", "user.email=x@x.example")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "x")):
+        subprocess.run([*git, *words], check=True)
+    done = subprocess.run([tree / "packaging/release", project_version(), "--out",
+                           tmp_path / "out", *same_twice(tarballs, tmp_path)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    differing = done.stderr.partition("two builds differ: ")[2].strip().split(", ")
+    assert [name.split("-")[0] for name in differing] == ["SHA256SUMS", *["shoal_ray"] * 4]
+    assert not (tmp_path / "out").exists()
 
 
 def test_final_release_needs_everything(tarballs, tmp_path):

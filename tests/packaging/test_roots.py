@@ -13,19 +13,22 @@ import shutil
 import subprocess
 import threading
 
+import elf
 import pytest
 from conftest import REPOSITORY, STATIC, project_version
 
 import cache
+import emulator
 
 pytestmark = pytest.mark.long
 
 HERE = os.uname().machine
+OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}[HERE]
 CLUSTER = (REPOSITORY / "examples/clusters/aws-mixed.yaml").read_text(encoding="utf-8")
 MIRROR = "http://deb.debian.org/debian"
 MORE = "python3-venv,man-db,bash-completion,curl,ca-certificates"
 # What a package manager writes about itself.
-NOTES = ("var/lib/dpkg/", "var/log/", "var/cache/", "etc/ld.so.cache", "root/")
+NOTES = ("var/lib/dpkg/", "var/lib/rpm/", "var/log/", "var/cache/", "etc/ld.so.cache", "root/")
 
 
 def run(*words, **more):
@@ -82,11 +85,23 @@ class Root:
         assert self.run(program, "version").startswith(f"shoal {project_version()} ")
         assert "is fine" in self.run(program, "validate", "-", input=CLUSTER)
         prefix = program.removesuffix("/bin/shoal")
+        self.run_payload(prefix)
         if self.name != "busybox":
             said = self.run("sh", "-c", f"MANPATH={prefix}/share/man man -w shoal shoal-cluster")
             assert len(said.splitlines()) == 2
+            said = self.run("sh", "-c", f"MANPATH={prefix}/share/man man shoal-validate")
+            assert "SHOAL-VALIDATE(1)" in said or "shoal-validate(1)" in said
             place = f"{prefix}/share/bash-completion/completions/shoal"
             assert "shoal" in self.run("bash", "-c", f". {place} && complete -p shoal")
+
+    def run_payload(self, prefix):
+        """The program for nodes of the other architecture, in an emulator, unless it is a
+        stand-in."""
+        path = self.folder / prefix.lstrip("/") / f"libexec/shoal/payload/shoal-{OTHER}"
+        assert elf.Elf(path).machine == OTHER and os.access(path, os.X_OK)
+        if path.stat().st_size > 64:
+            said = run(emulator.find(OTHER), path, "version")
+            assert said.startswith(f"shoal {project_version()} ")
 
     def is_as_before(self):
         after = self.files()
@@ -146,6 +161,18 @@ def test_deb(root, make):
     root.check("/usr/bin/shoal")
     root.run("dpkg", "--purge", "shoal-ray")
     (root.folder / "tmp/shoal.deb").unlink()
+    root.is_as_before()
+
+
+def test_rpm(root, make):
+    """rpm itself is that of this machine: the package has no scripts."""
+    words = ("rpm", "--root", root.folder, "--dbpath", "/var/lib/rpm")
+    run(*words, "--initdb")
+    # Debian's rpm asks for a word before it installs anything.
+    run(*words, "--install", "--nodeps", "--force-debian", make("rpm", HERE))
+    root.check("/usr/bin/shoal")
+    run(*words, "--erase", "--force-debian", "shoal-ray")
+    assert "shoal" not in run(*words, "--query", "--all")
     root.is_as_before()
 
 
