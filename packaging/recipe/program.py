@@ -7,6 +7,7 @@ import shutil
 import cache
 import emulator
 import libraries
+import macho_strip
 import zig
 
 # Section garbage collection is what makes whole libraries cheap to link.
@@ -133,7 +134,10 @@ def build(arch, out, jobs):
     folder = _set_up(out, arch, arch, lambda *place: _cross_text(arch, prefixes, *place),
                      (*OPTIONS, "-Dtests=false", "-Dwerror=true"), log)
     cache.run(["ninja", "-C", folder, f"-j{jobs}"], env=zig.environment(cache.ROOT), log=log)
-    return folder / "src" / "cli" / "shoal"
+    made = folder / "src" / "cli" / "shoal"
+    if zig.is_macos(arch):
+        macho_strip.strip(made)
+    return made
 
 
 def test(arch, out, jobs):

@@ -6,7 +6,7 @@ import struct
 
 CPUS = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 EXECUTE, PIE = 2, 0x200000
-SYMTAB, LOAD_DYLIB, CODE_SIGNATURE, BUILD_VERSION = 2, 0xC, 0x1D, 0x32
+SYMTAB, DYSYMTAB, LOAD_DYLIB, CODE_SIGNATURE, BUILD_VERSION = 2, 0xB, 0xC, 0x1D, 0x32
 SUPER_BLOB, CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 AD_HOC, SHA256 = 2, 2
 MACOS = 1
@@ -30,23 +30,32 @@ class MachO:
         assert magic == 0xFEEDFACF, f"{path} is no 64-bit Mach-O file"
         self.cpu = CPUS.get(cpu, cpu)
         self.libraries, self.signature, self.oldest, self.platform = [], None, None, None
-        self.imports = set()
+        self.symbols = 0
+        self.imports, self.defined, self.names, self.indirect = set(), set(), [], []
         at = 32
         for _ in range(count):
             kind, size = struct.unpack_from("<II", self.bytes, at)
             self._read(kind & 0x7FFFFFFF, at, size)
             at += size
+        self.commands_end = at
 
     def _read(self, kind, at, size):
         if kind == LOAD_DYLIB:
             (name,) = struct.unpack_from("<I", self.bytes, at + 8)
             self.libraries.append(self.bytes[at + name:at + size].split(b"\0")[0].decode())
         elif kind == SYMTAB:
-            symbols, count, strings, _ = struct.unpack_from("<4I", self.bytes, at + 8)
+            self.symbols, count, strings, _ = struct.unpack_from("<4I", self.bytes, at + 8)
             for i in range(count):
-                name, of_kind = struct.unpack_from("<IB", self.bytes, symbols + 16 * i)
-                if of_kind & 0xF == 1:  # external and undefined: the C library has it
-                    self.imports.add(self.bytes[strings + name:].split(b"\0", 1)[0].decode())
+                name, of_kind = struct.unpack_from("<IB", self.bytes, self.symbols + 16 * i)
+                place = strings + name
+                word = self.bytes[place:self.bytes.index(b"\0", place)].decode()
+                # External and undefined: the C library has it.
+                (self.imports if of_kind & 0xF == 1 else self.defined).add(word)
+                self.names.append(word)
+        elif kind == DYSYMTAB:  # comes after SYMTAB
+            indirect, count = struct.unpack_from("<II", self.bytes, at + 56)
+            self.indirect = [self.names[i] if i < len(self.names) else None for i in
+                             struct.unpack_from(f"<{count}I", self.bytes, indirect)]
         elif kind == CODE_SIGNATURE:
             self.signature = struct.unpack_from("<II", self.bytes, at + 8)
         elif kind == BUILD_VERSION:

@@ -1,15 +1,18 @@
 """Programs for Macs, as far as Linux can judge them. Nothing here runs on a Mac."""
 
+import json
 import os
 import re
 import subprocess
+import sys
 
 import macho
 import pytest
-from conftest import OUT, packaging
+from conftest import OUT, REPOSITORY, packaging
 
 import cache
 import libraries
+import macho_strip
 import zig
 
 # Where functions of the C library are declared.
@@ -91,6 +94,75 @@ def test_libraries_cannot_call_what_is_too_new(signed, tmp_path):
                   env=zig.environment(tmp_path))
 
 
+NAMED = """\
+#include <stdio.h>
+__attribute__((noinline)) int named(int n) { return puts(n ? "a" : "b"); }
+int main(int n, char **words) { (void)words; return named(n) + fputs("c", stdout); }
+"""
+
+
+def test_names_of_functions_are_removed(signed, tmp_path):
+    assert signed.exists()
+    path = linked("x86_64-macos", tmp_path, NAMED)
+    before = macho.MachO(path)
+    assert {"_named", "_main"} <= before.defined and {"_puts", "_fputs"} <= before.imports
+    macho_strip.strip(path)
+    after = macho.MachO(path)
+    assert (after.imports, after.defined) == (before.imports, set())
+    assert after.indirect == [name if name in before.imports else None
+                              for name in before.indirect] and "_puts" in after.indirect
+    same = slice(before.commands_end, before.symbols)  # with all that dyld reads
+    assert after.bytes[same] == before.bytes[same] and after.symbols == before.symbols
+    assert len(after.bytes) < len(before.bytes) and b"_named" not in after.bytes[after.symbols:]
+    assert os.access(path, os.X_OK)
+    macho_strip.strip(path)
+    assert path.read_bytes() == after.bytes
+
+
+def test_only_what_is_understood_is_stripped(signed, tmp_path):
+    """A signed program stays as it is; another layout is an error."""
+    before = signed.read_bytes()
+    macho_strip.strip(signed)
+    assert signed.read_bytes() == before
+    path = linked("x86_64-macos", tmp_path, NAMED)
+    path.write_bytes(path.read_bytes() + bytes(8))
+    with pytest.raises(cache.Trouble, match="did not write the symbols at the end"):
+        macho_strip.strip(path)
+
+
+def test_the_lint_compiles_every_layer(signed, tmp_path):
+    """A source of any layer that needs Linux is named; one that a Mac replaces is not compiled."""
+    assert signed.exists()
+    gate = REPOSITORY / "tools/lint"
+    asked = subprocess.run([sys.executable, "-c", "import json, macos\n"
+                            "print(json.dumps([macos.LAYERS, macos.LINUX_ONLY]))"],
+                           capture_output=True, text=True, check=True, cwd=gate)
+    layers, linux_only = json.loads(asked.stdout)
+    linux = "#include <sys/epoll.h>\n"
+    texts = {f"src/{layer}/x.c": linux if layer in ("provider", "app", "cli") else "int x;\n"
+             for layer in layers}
+    texts.update({name: linux for name in linux_only})
+    texts.update({name: "int x;\n" for name in linux_only.values() if name})
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="ascii")
+    rows = [{"directory": str(tmp_path), "file": name, "command": f"cc -std=c17 -c {name}"}
+            for name in texts if name not in linux_only.values()]
+
+    def run_gate():
+        (tmp_path / "compile_commands.json").write_text(json.dumps(rows), encoding="ascii")
+        return subprocess.run([sys.executable, gate / "macos.py", tmp_path, tmp_path, "--cc",
+                               zig.home() / "bin/macos-cc"], capture_output=True, text=True,
+                              check=False)
+
+    done = run_gate()
+    assert done.returncode == 1 and "'sys/epoll.h' file not found" in done.stdout
+    assert {line.split(":")[0] for line in done.stdout.splitlines()} == {
+        "src/provider/x.c", "src/app/x.c", "src/cli/x.c"}
+    rows = [row for row in rows if row["file"] != "src/cli/verb_node.c"]
+    assert run_gate().returncode == 2
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("arch", zig.MACOS)
 def test_all_commands_compile_and_link(arch, tmp_path):
@@ -111,6 +183,8 @@ def test_all_commands_compile_and_link(arch, tmp_path):
         assert place.encode() not in program.bytes, place
     if zig.machine(arch) == "aarch64":  # a Mac with Intel runs programs without a signature
         assert program.is_ad_hoc() and program.wrong_pages() == []
+    else:
+        assert not program.defined
     packaging("build", "--out", str(tmp_path / "again"), arch)
     again = tmp_path / "again" / arch / "src/cli/shoal"
     assert subprocess.run(["cmp", path, again], check=False).returncode == 0

@@ -1,9 +1,10 @@
-"""Gate: the layers that should run on a Mac compile for one.
+"""Gate: every source of the commands compiles for a Mac.
 
 usage: macos.py ROOT BUILDDIR [--cc CC] [--include FOLDER ...]
 
 Compiles the sources of the build with the build's own flags for macOS on arm64. Without --cc, uses
 the compiler and the headers of libraries that packaging/static keeps; skipped if it has none yet.
+zig keeps the objects, so only what changed is compiled again.
 """
 
 import concurrent.futures
@@ -14,15 +15,31 @@ import sys
 import tempfile
 
 import gate
+import layers
 import objects
 
-LAYERS = ("base", "core", "config", "sim", "io", "store", "remote")
+LAYERS = tuple(layers.MAY_USE)
 
-# Runs on nodes only. The other layers are compiled by `packaging/static build aarch64-macos`.
-LINUX_ONLY = {"src/remote/node_serve.c"}
+# Runs on nodes only (has_node_jobs in meson.build): what a Mac has instead, if anything.
+LINUX_ONLY = {
+    "src/app/head/supervisor/supervise.c": None,
+    "src/app/node/attend.c": None,
+    "src/app/train/agent_replica.c": None,
+    "src/app/train/state_fetch.c": None,
+    "src/app/train/state_load.c": None,
+    "src/app/train/state_send.c": None,
+    "src/app/train/state_server.c": "src/app/train/state_server_macos.c",
+    "src/app/train/state_wire.c": None,
+    "src/app/train/step_counter.c": None,
+    "src/cli/autoscaler_run.c": "src/cli/linux_only.c",
+    "src/cli/verb_ctl.c": None,
+    "src/cli/verb_node.c": None,
+    "src/remote/node_serve.c": None,
+}
 
 # Of a Linux build's command, what means the same on a Mac. Absolute folders are this system's.
-KEPT = re.compile(r"-(std=|I(?!/)|D(?!_FORTIFY)|W(?!l,|no-error)|f(?!fat|sanitize|diagnostics))")
+KEPT = re.compile(r"-(w$|std=|I(?!/)|D(?!_FORTIFY)|W(?!l,|no-error)|"
+                  r"f(?!fat|sanitize|diagnostics))")
 
 # The build may be gcc's: what it warns of and we mean, see meson.build, and what only it knows.
 UNKNOWN_TO_GCC = ("-Wno-enum-float-conversion", "-Wno-unknown-warning-option")
@@ -30,10 +47,12 @@ UNKNOWN_TO_GCC = ("-Wno-enum-float-conversion", "-Wno-unknown-warning-option")
 
 def check(root, build, compiler, folders):
     # A source may be compiled more than once; any of its commands will do.
-    wanted = {command.source: _for_macos(command) for command in objects.commands(build)
-              if command.layer in LAYERS and command.source not in LINUX_ONLY}.values()
-    if {command.layer for command in wanted} != set(LAYERS):
-        raise gate.Usage(f"{build} does not build {', '.join(LAYERS)}")
+    built = {command.source: command for command in objects.commands(build)}
+    if ({command.layer for command in built.values()} != set(LAYERS)
+            or not set(LINUX_ONLY) <= set(built)):
+        raise gate.Usage(f"{build} does not build all layers, or LINUX_ONLY has a name too many")
+    wanted = [_for_macos(command) for command in built.values()
+              if LINUX_ONLY.get(command.source, command.source)]
     if not compiler:
         compiler, folders = kept_by_packaging(root)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -42,10 +61,10 @@ def check(root, build, compiler, folders):
 
 
 def _for_macos(command):
-    """A source that only Linux has, os_linux.c, has a counterpart."""
-    if command.source.endswith("_linux.c"):
-        command.source = command.source.replace("_linux.c", "_macos.c")
-        command.file = command.file.replace("_linux.c", "_macos.c")
+    """A source that only Linux has, os_linux.c, may have a counterpart."""
+    name = LINUX_ONLY.get(command.source, command.source.replace("_linux.c", "_macos.c"))
+    command.file = command.file.removesuffix(command.source) + name
+    command.source = name
     return command
 
 
