@@ -155,6 +155,7 @@ static void screen_clear(struct train_screen *screen)
 {
     if (screen->has_line) {
         fputs("\r\033[K", screen->cli->out);
+        fflush(screen->cli->out); /* what follows may go to stderr */
         screen->has_line = false;
     }
 }
