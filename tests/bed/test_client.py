@@ -20,7 +20,7 @@ from cloud import services, settings
 
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build").resolve()
 PROBE = BUILD / "tests" / "aws_probe"
-SECONDS = 30
+SECONDS = 120
 TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{
     "Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]})
 

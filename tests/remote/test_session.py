@@ -89,7 +89,7 @@ class Machine:
             os.killpg(self.sshd.pid, signal.SIGKILL)
             self.sshd.wait()
 
-    def start(self, *steps, contact_ms=20000, identity=None, copy=None, state=None, **env):
+    def start(self, *steps, contact_ms=60000, identity=None, copy=None, state=None, **env):
         state = state or self.folder
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as heard:
             probe = subprocess.Popen(
@@ -111,7 +111,7 @@ class Machine:
 
     @staticmethod
     def end_of(probe):
-        status = probe.wait(timeout=60)
+        status = probe.wait(timeout=120)
         return Heard(pathlib.Path(probe.heard).read_text(encoding="utf-8"), status)
 
     def run(self, *steps, **words):

@@ -126,7 +126,7 @@ class Bed:
     def node(self, instance, what):
         return self.ask("node", instance=instance, what=what)
 
-    def reset(self, seconds=60):
+    def reset(self, seconds=240):
         """Restore the state after `up`; return when no instance is left."""
         end = time.monotonic() + seconds
         self.ask("reset")
