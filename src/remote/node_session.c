@@ -33,8 +33,8 @@ enum { NO_FOLDER = 125, NOT_WRITTEN = 124, CANNOT_RUN = 126, NOT_FOUND = 127 };
 /*
  * Works in any login shell, so it is one line without single quotes inside. Prints the architecture
  * and the digest of the installed program, reads the length of a new program (0: keep the installed
- * one), the length of its parts and the program itself, and execs it. It asks for every part but the
- * first. The steps must run with the user's own umask.
+ * one), the length of its parts and the program itself, and execs it. It asks for every part but
+ * the first. The steps must run with the user's own umask.
  */
 static const char script[] =
     "exec sh -c 'u=$(umask); umask 077; p=$HOME/.shoal/bin; f=$p/shoal; t=$f.$$; mkdir -p \"$p\" "

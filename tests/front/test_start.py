@@ -126,7 +126,8 @@ def test_start(front, index):
     said, validating = shell(commands[1])
     assert "is fine" in said
     took, used, load = installing + validating, shell.processor_time(), os.getloadavg()[0]
-    print(f"pip install and validate: {took:.1f} s, {used:.1f} s of processor time; load {load:.1f}")
+    print(f"pip install and validate: {took:.1f} s, {used:.1f} s of processor "
+          f"time; load {load:.1f}")
     assert used < SECONDS
     assert took < SECONDS * max(1, load / os.cpu_count())  # others may use the processors
     assert f"{programs}/shoal\r" in shell("command -v shoal")[0], "not the installed program"

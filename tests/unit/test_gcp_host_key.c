@@ -57,7 +57,7 @@ static void on_host_key(void *context, const struct provider_answer *answer, str
 
 static void stage_ask(struct stage *stage)
 {
-    stage->gcp.provider->ops->host_key(stage->gcp.provider, STR("ray-one"), STR("us-a"),
+    stage->gcp.provider->ops->host_key(stage->gcp.provider, STR("ray-one"), STR("us-a"), STR(""),
                                        on_host_key, stage);
     while (stage->answered == 0) {
         loop_run(stage->gcp.loop);

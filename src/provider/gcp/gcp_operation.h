@@ -92,7 +92,7 @@ struct gcp_operation {
     json_t *record;    /* owned; NULL: none */
     int64_t version;   /* of the record that was read; 0: none */
     int64_t made;      /* of the record that was written */
-    int64_t *versions; /* to be deleted, oldest first */
+    int64_t *versions; /* all of them, oldest first */
     size_t version_count;
     char stamp[40];    /* of the last text that was written; empty: none */
     int64_t edited_ms; /* when it was edited, on the loop's clock */
@@ -191,8 +191,6 @@ void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_ste
 void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
 /* The same, for a record that probably does not exist: it is read only if that is wrong. */
 void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
-/* All versions of the record in `items` of a listing, oldest first; in the operation's arena. */
-size_t gcp_record_versions(struct gcp_operation *operation, int64_t **ret_versions);
 struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
                            struct arena *arena);
 bool gcp_owns(const struct gcp_provider *provider, const json_t *record);

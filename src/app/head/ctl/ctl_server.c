@@ -220,7 +220,7 @@ static void answer_waiting(struct ctl_server *server, const char *what, const st
             ctl_conn_send_text(conn, CTL_TEXT, *text, STR(""));
             ctl_conn_send_text(conn, CTL_END, str_from(what), STR(""));
         } else {
-            if (strcmp(what, "release") == 0) { /* the service ends: nobody can ask it later */
+            if (strcmp(what, "release") == 0) { /* the service ends: it cannot be asked later */
                 ctl_server_send_status(conn, false);
                 arena_clear(&server->arena);
             }

@@ -58,7 +58,8 @@ static int record_chain_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t gcp_record_versions(struct gcp_operation *operation, int64_t **ret_versions)
+/* All versions in `items`, oldest first. */
+static size_t record_chain_versions(struct gcp_operation *operation, int64_t **ret_versions)
 {
     size_t most = json_array_size(operation->items);
     int64_t *versions = ARENA_ARRAY(&operation->arena, most, int64_t);
@@ -118,7 +119,7 @@ static json_t *record_chain_parse(const json_t *template)
 
 static bool record_chain_take_newest(struct gcp_operation *operation)
 {
-    size_t count = gcp_record_versions(operation, &operation->versions);
+    size_t count = record_chain_versions(operation, &operation->versions);
     operation->version_count = count;
     json_decref(operation->record);
     operation->record = NULL;
@@ -188,7 +189,7 @@ static void record_chain_on_checked(struct gcp_operation *operation)
         operation->after_edit(operation);
         return;
     }
-    size_t count = gcp_record_versions(operation, &versions);
+    size_t count = record_chain_versions(operation, &versions);
     bool is_mine = record_chain_is_mine(operation, operation->made);
     bool is_based = operation->version > 0
                         ? record_chain_find(operation, operation->version) != NULL
