@@ -26,7 +26,7 @@
     "  small: {min_workers: 1, max_workers: 4, resources: {CPU: 2},"                             \
     " node_config: {InstanceType: m5.large}}\n"
 
-enum { SERVICE_PATIENCE_MS = 10 * 1000, FIRST_HEAD = 100, SECOND_HEAD = 200 };
+enum { SERVICE_PATIENCE_MS = 20 * 1000, FIRST_HEAD = 100, SECOND_HEAD = 200 };
 
 struct service_scene {
     struct service service;
