@@ -1,5 +1,5 @@
-"""share/schema/output.schema.json against what the program prints. conftest.py calls `check` after
-every run with -o json, so that all tests of this folder check the schemas."""
+"""share/schema/output.schema.json against what the program prints. The tests of this folder, of
+whole clusters and of training call `check` after every run with -o json."""
 
 import copy
 import functools
@@ -9,8 +9,8 @@ import pathlib
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "share" / "schema"
 # Commands that print the object of another one.
 SAME = {"stop": "down", "start": "up"}
-# `config` prints the cluster file; the objects of the others have no schema yet.
-WITHOUT = {"config", "train", "train ls", "train status"}
+# Commands that print a file with a schema of its own.
+FILES = {"config": "cluster"}
 
 
 def read(name):
@@ -35,6 +35,8 @@ def closed(schema):
 @functools.cache
 def validator(name):
     import jsonschema  # takes a while, and most tests do not need it
+    if name in FILES:
+        return jsonschema.Draft7Validator(read(FILES[name]))
     schema = closed(read("output"))
     return jsonschema.Draft7Validator({**schema, "$ref": f"#/definitions/{name}"})
 
@@ -44,15 +46,24 @@ def definitions():
     return set(read("output")["definitions"])
 
 
+def command_of(words):
+    """The name of a command's definition, with options that change what it prints."""
+    if words[0] == "config" and "--hashes" in words:
+        return "config-hashes"
+    if words[0] == "train" and words[1:2] in (["ls"], ["status"]):
+        return "-".join(words[:2])
+    return SAME.get(words[0], words[0])
+
+
 def name_of(words):
     """The definition for the output of a command line; None if there is none."""
     words = [str(word) for word in words]
-    if not words or not any(word.endswith("json") and word.startswith(("json", "-o", "--output"))
-                            for word in words):
+    words = words[:words.index("--")] if "--" in words else words
+    if not words or not any(word.endswith("json") and word.startswith(
+            ("json", "-o", "--output", "--format")) for word in words):
         return None
-    name = "config-hashes" if words[0] == "config" and "--hashes" in words else words[0]
-    name = SAME.get(name, name)
-    return name if name in definitions() else None
+    name = command_of(words)
+    return name if name in definitions() or name in FILES else None
 
 
 def objects(text):

@@ -1,10 +1,12 @@
 """The JSON Schemas of share/schema: current, true about real files, and true about real outputs."""
 
 import glob
+import importlib
 import json
 import os
 import re
 import sys
+import typing
 
 import jsonschema
 import output_schema
@@ -76,10 +78,13 @@ def test_every_command_with_json_has_a_schema(shoal):
     names = re.findall(r"^  ([a-z-]+) {2,}\S", listing, re.MULTILINE)
     assert len(names) > 30
     with_json = {name for name in names
-                 if re.search(r"--output FORMAT(?s:.{0,80}?)json", shoal("help", name).stdout)}
-    known = output_schema.definitions() | set(output_schema.SAME) | output_schema.WITHOUT
-    assert with_json >= {"status", "ls", "plan", "validate", "explain", "version"}
+                 if re.search(r"--(output|format) FORMAT(?s:.{0,80}?)json",
+                              shoal("help", name).stdout)}
+    known = output_schema.definitions() | set(output_schema.SAME) | set(output_schema.FILES)
+    assert with_json >= {"status", "ls", "plan", "validate", "explain", "version", "train",
+                         "config"}
     assert with_json - known == set()
+    assert {"train-ls", "train-status"} <= known
 
 
 @pytest.fixture(name="service")
@@ -100,11 +105,44 @@ def test_output_of_a_running_cluster(shoal, service, verb):
 
 def test_output_without_a_cluster(shoal, write):
     write("x.yaml", GOOD)
-    for words in (["version"], ["validate", "x.yaml"], ["config", "--hashes", "x.yaml"]):
+    for words in (["version"], ["validate", "x.yaml"], ["config", "--hashes", "x.yaml"],
+                  ["config", "x.yaml"]):
         done = shoal(*words, "-o", "json")
         assert done.returncode == 0 and output_schema.name_of([*words, "-ojson"]), done
     assert shoal("validate", "-o", "json", "-", input="x: 1").returncode == 1
     assert shoal("status", "-o", "json", "missing.yaml").returncode == 1
+
+
+EVENTS = [
+    {"event": "run", "generation": 0, "pid": 7, "resumed": False},
+    {"event": "generation", "generation": 2, "replicas": 3, "replicas_before": 2, "step": 40,
+     "cause": "more slots are ready", "checkpoint": 1001, "steps_repeated": 0, "pause_s": 0.5,
+     "save_s": 0.1, "transfer_s": 0.1, "start_s": 0.1, "rendezvous_s": 0.1, "load_s": 0.2},
+    {"event": "rate", "generation": 2, "replicas": 3, "step": 50, "steps_per_s": 10.5},
+    {"event": "message", "message": "a message"},
+    {"event": "end", "generation": 2, "cause": "the script is complete", "step": 90}]
+
+
+def test_output_of_a_training_job(shoal, run, program, write, home):
+    """A job that waits for a Ray that does not run. Suite train checks those that train."""
+    write("train.py", "import torch\n")
+    done = run(["timeout", "-s", "TERM", "2", program, "train", "-f", "train.py", "-o", "json",
+                "-u", "127.0.0.1:1", "--gcs", "127.0.0.1:1"])
+    assert "message" in done.stdout, done
+    output_schema.check(["train", "-o", "json"], done.stdout)
+    with open(home / ".shoal/train/train/events.jsonl", "a", encoding="utf-8") as out:
+        out.writelines(json.dumps({**event, "time": 1.5}) + "\n" for event in EVENTS)
+    assert json.loads(shoal("train", "ls", "-o", "json").stdout)["jobs"][0]["job"] == "train"
+    said = json.loads(shoal("train", "status", "-o", "json").stdout)
+    assert {event["event"] for event in said["events"]} == {event["event"] for event in EVENTS}
+
+
+@pytest.mark.parametrize("words, name", [
+    (["train", "-f", "x.py", "-o", "json"], "train"), (["train", "ls", "-ojson"], "train-ls"),
+    (["train", "status", "x", "--output=json"], "train-status"), (["stop", "-o", "json"], "down"),
+    (["train", "-f", "x.py", "--", "-o", "json"], None), (["status"], None)])
+def test_the_schema_of_a_command_line(words, name):
+    assert output_schema.name_of(words) == name
 
 
 def test_version_names_its_parts(shoal):
@@ -125,6 +163,32 @@ def test_a_difference_is_noticed(shoal, change):
     change(said)
     with pytest.raises(AssertionError, match="does not match its schema"):
         output_schema.check(["version", "-o", "json"], json.dumps(said))
+
+
+PYTHON = REPOSITORY / "packaging" / "python"
+
+
+def test_python_types_are_current(run):
+    """After a change of the schema, run packaging/python/make_types.py."""
+    made = run([sys.executable, PYTHON / "make_types.py"]).stdout
+    assert made == (PYTHON / "shoal_ray" / "types.py").read_text(encoding="utf-8")
+
+
+def test_python_types_match_the_schema(monkeypatch, verbs):
+    """Each object has its class with the same keys, and each command its type."""
+    monkeypatch.syspath_prepend(str(PYTHON))
+    types = importlib.import_module("shoal_ray.types")
+    for name, schema in output_schema.read("output")["definitions"].items():
+        if "properties" not in schema:
+            continue
+        made = getattr(types, "".join(map(str.capitalize, name.split("-"))))
+        assert made.__required_keys__ == set(schema["required"]), name
+        assert made.__required_keys__ | made.__optional_keys__ == set(schema["properties"]), name
+        assert typing.get_type_hints(made)
+    text = (PYTHON / "shoal_ray" / "types.py").read_text(encoding="utf-8")
+    typed = set(re.findall(r'verb: Literal\["([a-z-]+)"\]', text))
+    known = output_schema.definitions() | set(output_schema.SAME)
+    assert typed == known.intersection(verbs)
 
 
 def test_python_package_streams(program, service, environment, run):

@@ -20,7 +20,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "bed"))
+sys.path.append(str(HERE.parent / "cli"))
 
+import output_schema  # noqa: E402
 from cloud import client, docker, settings  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").resolve()
@@ -105,6 +107,7 @@ class Laptop:
             out, err = self.stop(child)
             done = Done([str(w) for w in words], None, out, err, time.monotonic() - began)
             raise AssertionError(f"no result within {PATIENCE * seconds} s: {done}") from None
+        output_schema.check(words, out)
         return Done([str(w) for w in words], child.returncode, out, err, time.monotonic() - began)
 
     def stop(self, child, number=signal.SIGKILL, seconds=15):

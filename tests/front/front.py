@@ -38,7 +38,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "bed"))
+sys.path.append(str(HERE.parent / "cli"))
 
+import output_schema  # noqa: E402
 from cloud import client, settings  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").resolve()
@@ -183,6 +185,8 @@ class Laptop:
             out, err = self.stop(child)
             done = Done(words, None, out, err, time.monotonic() - began)
             raise AssertionError(f"no result within {seconds} s: {done}") from None
+        if program is None:
+            output_schema.check(words, out)
         return Done(words, child.returncode, out, err, time.monotonic() - began)
 
     def stop(self, child, number=signal.SIGKILL, seconds=15):

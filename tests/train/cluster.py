@@ -12,6 +12,10 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+
+import output_schema  # noqa: E402
+
 PYTHON = os.environ.get("SHOAL_TRAIN_PYTHON", sys.executable)
 RAY = str(pathlib.Path(PYTHON).parent / "ray")
 SHOAL = str(pathlib.Path(os.environ.get("SHOAL_BUILD", "build"), "src", "cli", "shoal").resolve())
@@ -142,16 +146,18 @@ class Training:
     def lines(self):
         return [line for line in self.log.read_text().splitlines() if line]
 
-    def events(self, kind=None):
+    def objects(self):
+        """What it printed as JSON so far; its errors are text."""
         found = []
         for line in self.lines():
             try:
-                event = json.loads(line)
+                found.append(json.loads(line))
             except ValueError:
                 continue
-            if kind is None or event.get("event") == kind:
-                found.append(event)
         return found
+
+    def events(self, kind=None):
+        return [event for event in self.objects() if kind is None or event.get("event") == kind]
 
     def wait_for(self, condition, seconds, text):
         deadline = time.time() + seconds
@@ -168,4 +174,6 @@ class Training:
         return self.events("generation")[-1]
 
     def wait(self, seconds=120):
-        return self.process.wait(timeout=seconds)
+        status = self.process.wait(timeout=seconds)
+        output_schema.check(["train", "-o", "json"], "\n".join(map(json.dumps, self.objects())))
+        return status

@@ -16,6 +16,7 @@ import pytest
 
 import need_torch
 import cluster as clusters
+import output_schema
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples" / "train"
@@ -227,6 +228,7 @@ def command(cluster, *words, status=0):
     """A sub-command of `shoal train`; returns its output."""
     done = cluster.run([clusters.SHOAL, "train", *words])
     assert done.returncode == status, (words, done.stdout, done.stderr)
+    output_schema.check(["train", *words], done.stdout)
     return done.stdout + done.stderr
 
 

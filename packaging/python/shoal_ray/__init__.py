@@ -3,6 +3,7 @@
 run(...)      the output of a command as text
 query(...)    the output of a command with `-o json`, parsed
 stream(...)   the objects of a command that prints one per line, as they arrive
+types         the types of what query() and stream() return
 
 A command that fails raises ShoalError or one of its subclasses, by its exit status. The program is
 the one that was installed with this package; the variable SHOAL_PROGRAM names another one.
@@ -18,13 +19,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional, Union
+from typing import Any, Optional
+
+from . import types
+from .types import Word
 
 __all__ = ["CommandFailed", "Interrupted", "ShoalError", "SshError", "UsageError", "program",
-           "query", "run", "stream", "version"]
+           "query", "run", "stream", "types", "version"]
 
 DISTRIBUTION = "shoal-ray"
-Word = Union[str, "os.PathLike[str]"]
 
 
 class ShoalError(Exception):
@@ -109,9 +112,9 @@ def run(*words: Word, input: Optional[str] = None,  # pylint: disable=redefined-
     return _run(_command(words), input, timeout, cwd, env)
 
 
-def query(*words: Word, input: Optional[str] = None,  # pylint: disable=redefined-builtin
-          timeout: Optional[float] = None, cwd: Optional[Word] = None,
-          env: Optional[Mapping[str, str]] = None) -> Any:
+def _query(*words: Word, input: Optional[str] = None,  # pylint: disable=redefined-builtin
+           timeout: Optional[float] = None, cwd: Optional[Word] = None,
+           env: Optional[Mapping[str, str]] = None) -> Any:
     """Runs a command with `-o json` and returns what it printed, parsed.
 
     `validate`, `check` and `up` print their object also when they fail: see ShoalError.json().
@@ -128,8 +131,8 @@ def _run(command: list[str], given: Optional[str], timeout: Optional[float], cwd
     return done.stdout
 
 
-def stream(*words: Word, cwd: Optional[Word] = None,
-           env: Optional[Mapping[str, str]] = None) -> Iterator[Any]:
+def _stream(*words: Word, cwd: Optional[Word] = None,
+            env: Optional[Mapping[str, str]] = None) -> Iterator[Any]:
     """Yields each object that a command prints, for example `events -f`, `logs` or `status -w`.
 
     The command is terminated when the iterator is closed.
@@ -153,3 +156,8 @@ def stream(*words: Word, cwd: Optional[Word] = None,
         if status != 0:
             errors.seek(0)
             raise _error(command, status, failure, errors.read())
+
+
+# The type of what they return depends on the command.
+query: types.Query = _query
+stream: types.Stream = _stream
