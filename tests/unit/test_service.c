@@ -518,9 +518,17 @@ static void rest_after(struct service_scene *scene, size_t drivers, bool sees_dr
     idle_watch_on_drivers(&scene->service.idle, &answer, drivers);
 }
 
+static struct str goal_of(const struct service_scene *scene, struct arena *arena)
+{
+    struct ctl_status status;
+    service_status(&scene->service, arena, &status);
+    return status.goal;
+}
+
 static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
 {
     struct service_scene *scene = *state;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     begin(scene);
     ray_has_head(scene, FIRST_HEAD);
     ray_has_worker(scene, 1, "i-1", RAY_NODE_RUNNING);
@@ -543,8 +551,10 @@ static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
     assert_false(scene->service.head.is_ending);
     assert_string_equal(scene->service.idle.kept_by, "1 GPU in use on the head");
     scene->service.idle.gpus = 0;
+    assert_str(goal_of(scene, &arena), "run");
     rest_after(scene, 0, true);
     assert_true(scene->service.head.is_ending);
+    assert_str(goal_of(scene, &arena), "down");
     service_scene_end(scene);
 }
 
