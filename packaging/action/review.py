@@ -29,6 +29,7 @@ import cluster_files
 MARK = "<!-- shoal review -->"
 LONGEST = 60000  # characters; GitHub refuses comments of more than 65536
 SECONDS = 30
+PAGE, PAGES_MAX = 100, 50  # comments
 
 
 def run(*words):
@@ -102,6 +103,18 @@ def request(method, address, body=None):
         return json.load(reply)
 
 
+def own_comment(address):
+    """The id of the comment of an earlier run, or None. GitHub lists 100 comments per page."""
+    for page in range(1, PAGES_MAX + 1):
+        comments = request("GET", f"{address}?per_page={PAGE}&page={page}")
+        for one in comments:
+            if (one["body"] or "").startswith(MARK):
+                return one["id"]
+        if len(comments) < PAGE:
+            break
+    return None
+
+
 def comment(text):
     """Write the review to the pull request: one comment, which later runs replace."""
     event = json.loads(pathlib.Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
@@ -110,10 +123,9 @@ def comment(text):
         return
     api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
     repository = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}"
-    comments = request("GET", f"{repository}/issues/{number}/comments?per_page=100")
-    mine = [one["id"] for one in comments if one["body"].startswith(MARK)]
-    if mine:
-        request("PATCH", f"{repository}/issues/comments/{mine[0]}", {"body": text})
+    mine = own_comment(f"{repository}/issues/{number}/comments")
+    if mine is not None:
+        request("PATCH", f"{repository}/issues/comments/{mine}", {"body": text})
     else:
         request("POST", f"{repository}/issues/{number}/comments", {"body": text})
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import urllib.parse
 
 import pytest
 import yaml
@@ -121,8 +122,11 @@ class GitHub(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         assert self.headers["Authorization"] == "Bearer secret"
-        self.answer(self.server.status, [{"id": key, "body": value}
-                                         for key, value in self.server.comments.items()])
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
+        assert size <= 100, "GitHub gives no more"
+        rows = [{"id": key, "body": value} for key, value in self.server.comments.items()]
+        self.answer(self.server.status, rows[(page - 1) * size:page * size])
 
     def do_POST(self):
         assert self.path == "/repos/me/it/issues/7/comments"
@@ -147,7 +151,10 @@ def served():
     server.shutdown()
 
 
-def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path):
+@pytest.mark.parametrize("others", [1, 99, 100, 250])
+def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path, others):
+    """The own comment may be on any page of the list."""
+    github.comments = {number + 1: "from a person" for number in range(others)}
     event, summary = tmp_path / "event.json", tmp_path / "summary"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     names = {"GITHUB_TOKEN": "secret", "GITHUB_REPOSITORY": "me/it",
@@ -156,8 +163,9 @@ def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path):
     for text in (BAD, GOOD):
         (repo / "fine.yaml").write_text(text)
         review(repo, env, "fine.yaml", **names)
-    assert list(github.comments) == [1, 2] and github.comments[1] == "from a person"
-    assert "0 errors" in github.comments[2]
+    assert list(github.comments) == list(range(1, others + 2))
+    assert github.comments[1] == github.comments[others] == "from a person"
+    assert "0 errors" in github.comments[others + 1]
     assert "1 errors" in summary.read_text() and "0 errors" in summary.read_text()
 
 
