@@ -3,9 +3,12 @@
 
 #include "app/cluster_state.h"
 #include "app/setup/setup_plan.h"
+#include "base/encode.h"
 #include "base/shell_quote.h"
 
 #include <string.h>
+
+enum { KEY_FILE_NAME_BYTES_MAX = 4096 };
 
 void remote_line_quote(struct buf *out, struct str word)
 {
@@ -85,13 +88,28 @@ struct str remote_line_make(const struct remote_line *line, struct arena *arena)
     return line->hop.len > 0 ? remote_line_quoted(arena, line->hop, command) : command;
 }
 
+/* The name that cluster_state_known_hosts() gives the file. ssh expands "%", so it is doubled. */
+static struct str remote_line_key_file(struct str name, struct arena *arena)
+{
+    AUTO_BUF struct buf encoded;
+    AUTO_BUF struct buf out;
+    buf_init(&encoded, KEY_FILE_NAME_BYTES_MAX);
+    buf_init(&out, 2 * KEY_FILE_NAME_BYTES_MAX);
+    encode_uri(&encoded, name, "");
+    for (size_t i = 0; i < encoded.len; i++) {
+        buf_add_c(&out, encoded.ptr[i] == '%' ? "%" : "");
+        buf_add_char(&out, encoded.ptr[i]);
+    }
+    return arena_str(arena, buf_str(&out));
+}
+
 struct str remote_line_hop(struct str user, struct str id, struct str address, bool has_terminal,
                            struct arena *arena)
 {
     struct str name = cluster_state_key_name(id);
     struct str alias = arena_printf(arena, "HostKeyAlias=%.*s", STR_ARG(name));
     struct str known = arena_printf(arena, "UserKnownHostsFile=~/.shoal/cluster/known_hosts/%.*s",
-                                    STR_ARG(name));
+                                    STR_ARG(remote_line_key_file(name, arena)));
     struct str line = arena_printf(arena, "ssh %s -o StrictHostKeyChecking=yes -o ",
                                    has_terminal ? "-tt" : "-T");
     line = arena_printf(arena, "%.*s -o ", STR_ARG(remote_line_quoted(arena, line, alias)));

@@ -120,10 +120,16 @@ static void what_the_head_told_is_quoted(void **state)
                "ssh -tt -o StrictHostKeyChecking=yes -o HostKeyAlias=i-0f2 -o "
                "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/i-0f2' -o IdentitiesOnly=yes "
                "-i ~/ray_bootstrap_key.pem -l ubuntu -- 10.0.0.5 ");
-    assert_str(remote_line_hop(STR("a b"), STR("i;reboot"), STR("$(reboot)"), false, &arena),
-               "ssh -T -o StrictHostKeyChecking=yes -o 'HostKeyAlias=i;reboot' -o "
-               "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/i;reboot' -o IdentitiesOnly=yes "
-               "-i ~/ray_bootstrap_key.pem -l 'a b' -- '$(reboot)' ");
+    assert_str(
+        remote_line_hop(STR("a b"), STR("i;reboot"), STR("$(reboot)"), false, &arena),
+        "ssh -T -o StrictHostKeyChecking=yes -o 'HostKeyAlias=i;reboot' -o "
+        "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/i%%3Breboot' -o IdentitiesOnly=yes "
+        "-i ~/ray_bootstrap_key.pem -l 'a b' -- '$(reboot)' ");
+    /* The file of an IPv6 address has an encoded name, whose "%" ssh must not expand. */
+    assert_str(remote_line_hop(STR("u"), STR("fd00::5"), STR("fd00::5"), false, &arena),
+               "ssh -T -o StrictHostKeyChecking=yes -o HostKeyAlias=fd00::5 -o "
+               "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/fd00%%3A%%3A5' -o "
+               "IdentitiesOnly=yes -i ~/ray_bootstrap_key.pem -l u -- fd00::5 ");
     arena_clear(&arena);
 }
 
