@@ -1,9 +1,10 @@
 /* cloud_session.c: opens, runs and closes a session. */
 #include "app/cloud_session.h"
 
+#include "io/os.h"
+
 #include <signal.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -123,16 +124,6 @@ int cloud_session_exit_status(const struct cloud_session *session, const struct 
     return session->signal != 0 ? BY_SIGNAL + session->signal : err_exit_status(err->kind);
 }
 
-/* Different per process: two programs that were throttled together must not retry together. */
-static uint64_t random_seed(void)
-{
-    uint64_t seed = 0;
-    if (getentropy(&seed, sizeof(seed)) != 0) {
-        seed = (uint64_t)getpid();
-    }
-    return seed;
-}
-
 struct aws_client_setup cloud_session_aws(const struct cloud_session *session)
 {
     return (struct aws_client_setup){
@@ -142,7 +133,7 @@ struct aws_client_setup cloud_session_aws(const struct cloud_session *session)
         .log = &session->log,
         .redact = session->redact,
         .environ = (aws_environ)environ,
-        .seed = random_seed(),
+        .seed = os_seed(), /* two programs that were throttled together must not retry together */
     };
 }
 

@@ -7,6 +7,7 @@
 #include "io/file.h"
 
 #include "io/failpoint.h"
+#include "io/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,11 +77,7 @@ static bool file_write_fill(int fd, struct str bytes, uint32_t mode)
 /* Created with no access for others; gets its final mode before its contents. */
 static int open_new(int folder, char *temporary, size_t size, const char *name)
 {
-    uint64_t rng = 0;
-    if (getentropy(&rng, sizeof(rng)) != 0) {
-        return -1;
-    }
-    snprintf(temporary, size, ".%s.%016llx", name, (unsigned long long)rng);
+    snprintf(temporary, size, ".%s.%016llx", name, (unsigned long long)os_seed());
     return openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 

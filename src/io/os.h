@@ -29,6 +29,10 @@ void os_boot_id(char *ret_id, size_t size);
  * path of the new file. False with errno if it is unknown. */
 bool os_program_path(char *ret_path, size_t size);
 
+/* A number that others are unlikely to get, for names and intervals; not for secrets. Never waits:
+ * early in the boot of a machine, random numbers can be missing for long. */
+uint64_t os_seed(void);
+
 /* socket(), closed on exec. */
 int os_socket(int family, int type, int protocol);
 

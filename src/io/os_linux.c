@@ -1,11 +1,13 @@
 /* os_linux.c: os.h for Linux. */
 #include "io/os.h"
 
+#include "base/rng.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -48,6 +50,20 @@ bool os_program_path(char *ret_path, size_t size)
     struct str path = {ret_path, (size_t)len};
     ret_path[str_ends(path, DELETED) ? path.len - strlen(DELETED) : path.len] = '\0';
     return true;
+}
+
+uint64_t os_seed(void)
+{
+    static uint64_t count;
+    uint64_t seed;
+    struct timespec now = {0};
+    if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed)) {
+        return seed;
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct rng rng = {(uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec ^
+                      (uint64_t)getpid() << 40 ^ ++count};
+    return rng_next(&rng);
 }
 
 int os_socket(int family, int type, int protocol)

@@ -7,6 +7,7 @@
 #include <mach-o/dyld.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/sysctl.h>
 #include <time.h>
@@ -49,6 +50,13 @@ bool os_program_path(char *ret_path, size_t size)
     }
     memcpy(ret_path, resolved, strlen(resolved) + 1);
     return true;
+}
+
+/* It never waits here. */
+uint64_t os_seed(void)
+{
+    uint64_t seed = 0;
+    return getentropy(&seed, sizeof(seed)) == 0 ? seed : (uint64_t)getpid();
 }
 
 /* Not in one step: only one thread of this program starts children. */

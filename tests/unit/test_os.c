@@ -9,7 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#endif
 
 static void the_clock_moves_forward(void **state)
 {
@@ -99,6 +108,54 @@ static void a_signal_of_a_process_is_sent(void **state)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+#ifdef __linux__
+/* As early in the boot of a machine: random numbers are not ready. A call that would wait for them
+ * ends the process. */
+static bool random_is_not_ready(void)
+{
+    struct sock_filter rows[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, GRND_NONBLOCK, 2, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+    };
+
+    struct sock_fprog filter = {ARRAY_LEN(rows), rows};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+static void a_seed_does_not_wait_for_random_numbers(void **state)
+{
+    enum { COUNT = 100 };
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        uint64_t seeds[COUNT];
+        bool ok = random_is_not_ready();
+        for (size_t i = 0; i < COUNT; i++) {
+            seeds[i] = os_seed();
+            for (size_t before = 0; before < i; before++) {
+                ok = ok && seeds[before] != seeds[i];
+            }
+        }
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+#endif
+
+static void seeds_differ(void **state)
+{
+    (void)state;
+    assert_true(os_seed() != os_seed());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +166,10 @@ int main(void)
         cmocka_unit_test(children_do_not_inherit_descriptors),
         cmocka_unit_test(a_copy_has_exactly_the_given_bytes),
         cmocka_unit_test(a_signal_of_a_process_is_sent),
+        cmocka_unit_test(seeds_differ),
+#ifdef __linux__
+        cmocka_unit_test(a_seed_does_not_wait_for_random_numbers),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
