@@ -60,14 +60,9 @@ static bool go_through_head(const struct own_hosts *hosts, struct str outside,
 {
     struct str head = value_text(value_get_c(hosts->config->provider, "head_ip"));
     struct ssh_target through = target_of(hosts, head, arena);
-    struct str words;
     through.control = NULL;
-    if (!ssh_for_rsync(&through, arena, &words, err)) {
-        return false;
-    }
-    target->proxy_command = arena_printf(arena, "%.*s -W [%%h]:%%p -l %.*s -- %.*s", STR_ARG(words),
-                                         STR_ARG(through.user), STR_ARG(outside));
-    return true;
+    through.address = outside;
+    return ssh_for_proxy(&through, arena, &target->proxy_command, err);
 }
 
 static bool own_hosts_argv(const struct own_hosts *hosts, const struct host_task *task,

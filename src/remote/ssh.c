@@ -2,10 +2,11 @@
 #include "remote/ssh.h"
 
 #include "base/buf.h"
+#include "base/shell_quote.h"
 
 #include <string.h>
 
-enum { WORDS_MAX = 128, CONNECT_S = 10 };
+enum { WORDS_MAX = 128, CONNECT_S = 10, TEXT_BYTES_MAX = 256 * 1024 };
 
 struct ssh_words {
     struct arena *arena;
@@ -245,10 +246,42 @@ static void add_rsync_word(struct buf *out, struct str word)
     buf_add_char(out, '\'');
 }
 
+/* ssh expands "%" in the line, then a shell reads it. */
+static void add_proxy_word(struct buf *out, struct str word)
+{
+    AUTO_BUF struct buf doubled;
+    buf_init(&doubled, word.len * 2 + 1);
+    for (size_t i = 0; i < word.len; i++) {
+        buf_add_c(&doubled, word.ptr[i] == '%' ? "%" : "");
+        buf_add_char(&doubled, word.ptr[i]);
+    }
+    shell_quote(out, buf_str(&doubled));
+}
+
+bool ssh_for_proxy(const struct ssh_target *through, struct arena *arena, struct str *ret_text,
+                   struct err *err)
+{
+    AUTO_BUF struct buf text;
+    const char *const *argv;
+    buf_init(&text, TEXT_BYTES_MAX);
+    if (!ssh_argv(through, &(struct ssh_session){0}, arena, &argv, err)) {
+        return false;
+    }
+    for (size_t i = 0; argv[i]; i++) {
+        buf_add_c(&text, i > 0 ? " " : "");
+        add_proxy_word(&text, str_from(argv[i]));
+        buf_add_c(&text, i == 0 ? " -W '[%h]:%p'" : "");
+    }
+    if (text.is_full) {
+        return err_set(err, ERR_CONFIG, "the ssh options for the head are longer than 256 KB");
+    }
+    *ret_text = arena_str(arena, buf_str(&text));
+    return true;
+}
+
 bool ssh_for_rsync(const struct ssh_target *place, struct arena *arena, struct str *ret_text,
                    struct err *err)
 {
-    enum { TEXT_BYTES_MAX = 256 * 1024 };
     AUTO_BUF struct buf text;
     const char *const *argv;
     struct ssh_session session = {0};

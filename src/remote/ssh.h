@@ -56,6 +56,10 @@ struct ssh_session {
 bool ssh_argv(const struct ssh_target *place, const struct ssh_session *session,
               struct arena *arena, const char *const **ret_argv, struct err *err) MUST_USE;
 
+/* The value of ProxyCommand that goes through this machine: one line for ssh and its shell. */
+bool ssh_for_proxy(const struct ssh_target *through, struct arena *arena, struct str *ret_text,
+                   struct err *err) MUST_USE;
+
 /* The value of rsync's -e option: one text, which rsync splits at blanks. */
 bool ssh_for_rsync(const struct ssh_target *place, struct arena *arena, struct str *ret_text,
                    struct err *err) MUST_USE;

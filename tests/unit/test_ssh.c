@@ -120,6 +120,23 @@ static void test_for_rsync(void **state)
     assert_like(text, "* 'ProxyCommand=sh -c ''x'''");
 }
 
+/* ssh replaces "%%" and "%h", then a shell reads the words. */
+static void test_proxy_through_a_machine(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct str text;
+    struct ssh_target place = plain_place();
+    assert_true(ssh_for_proxy(&place, &arena, &text, &err));
+    assert_like(text, "ssh -W '[%h]:%p' -T -o BatchMode=yes * -o IdentityFile=/state/key *-l *");
+    place.user = STR("o");
+    place.identity = "/home/o'neil/a b/100%";
+    place.proxy_command = STR("sh -c 'nc %h %p'");
+    assert_true(ssh_for_proxy(&place, &arena, &text, &err));
+    assert_like(text, "* -o 'IdentityFile=\"/home/o'\"'\"'neil/a b/100%%%%\"' *");
+    assert_like(text, "* -o 'ProxyCommand=sh -c '\"'\"'nc %%h %%p'\"'\"'' -l o -- *");
+}
+
 static void test_paths_are_quoted(void **state)
 {
     (void)state;
@@ -158,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_ways_and_forwards),
         cmocka_unit_test(test_names_that_would_be_options),
         cmocka_unit_test(test_for_rsync),
+        cmocka_unit_test(test_proxy_through_a_machine),
         cmocka_unit_test(test_paths_are_quoted),
         cmocka_unit_test(test_paths_that_ssh_cannot_use),
     };
