@@ -72,6 +72,37 @@ static const char *remote_name(const struct rsync_copy *copy, struct arena *aren
         .ptr;
 }
 
+/* The words for what is left out of a copy; returns the new count. */
+static size_t rsync_add_rules(const struct rsync_copy *copy, struct arena *arena,
+                              const char **words, size_t count)
+{
+    for (size_t i = 0; i < copy->exclude_count; i++) {
+        words[count++] = "--exclude";
+        words[count++] = arena_str(arena, copy->excludes[i]).ptr;
+    }
+    for (size_t i = 0; i < copy->filter_count; i++) {
+        words[count++] = "--filter";
+        words[count++] = arena_printf(arena, "dir-merge,- %.*s", STR_ARG(copy->filters[i])).ptr;
+    }
+    return count;
+}
+
+const char *const *rsync_list_argv(const struct rsync_copy *copy, struct arena *arena)
+{
+    enum { OTHERS = 6 };
+    const char **words = ARENA_ARRAY(arena, 2 * (copy->exclude_count + copy->filter_count) + OTHERS,
+                                     const char *);
+    size_t count = 0;
+    words[count++] = "rsync";
+    words[count++] = "-a";
+    words[count++] = "--list-only";
+    count = rsync_add_rules(copy, arena, words, count);
+    words[count++] = "--";
+    words[count++] = arena_str(arena, copy->here).ptr;
+    words[count] = NULL;
+    return words;
+}
+
 bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
                 struct err *err)
 {
@@ -105,14 +136,7 @@ bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *
         words[count++] = "--rsync-path";
         words[count++] = other_end;
     }
-    for (size_t i = 0; i < copy->exclude_count; i++) {
-        words[count++] = "--exclude";
-        words[count++] = arena_str(arena, copy->excludes[i]).ptr;
-    }
-    for (size_t i = 0; i < copy->filter_count; i++) {
-        words[count++] = "--filter";
-        words[count++] = arena_printf(arena, "dir-merge,- %.*s", STR_ARG(copy->filters[i])).ptr;
-    }
+    count = rsync_add_rules(copy, arena, words, count);
     const char *here = arena_str(arena, copy->here).ptr;
     const char *there = remote_name(copy, arena);
     words[count++] = "--";

@@ -29,6 +29,10 @@ struct rsync_copy {
 bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
                 struct err *err) MUST_USE;
 
+/* Lists what a copy of `here` would contain: mode, size, time and name per line. Uses only `here`
+ * and the rules. */
+const char *const *rsync_list_argv(const struct rsync_copy *copy, struct arena *arena);
+
 /* True if `said`, the output of `rsync --version`, shows a version older than 3.4.0. A compromised
  * node could make such an rsync read and write other files of this machine. */
 bool rsync_is_old(struct str said, struct str *ret_version) MUST_USE;

@@ -83,7 +83,8 @@ def test_changed_mounts_are_copied_to_running_workers(front):
     (laptop.here / "code").mkdir()
     (laptop.here / "code" / "old.py").write_text("1\n")
     content = front.cluster("demo", workers=1, file_mounts_sync_continuously=True,
-                            file_mounts={"/home/ubuntu/code": "code"})
+                            file_mounts={"/home/ubuntu/code": "code"},
+                            rsync_exclude=["*.tmp"], rsync_filter=[".ignore"])
     file = laptop.file("cluster.yaml", content)
     laptop("up", "-y", file)
     head, worker = front.head("demo"), next(m for m in front.alive("demo") if m.kind == "worker")
@@ -96,8 +97,17 @@ def test_changed_mounts_are_copied_to_running_workers(front):
                  (worker.home / "code" / "new").read_text() == text and
                  (worker.home / "code" / "old.py").read_text() == text, 60, 0.2, "the copy")
     assert raylets == {pid for pid, line in worker.processes().items() if "raylet" in line}
-    # A copy that fails ends no worker, and is reported.
+    head.run("sh", "-c", "echo '*.log' > ~/code/.ignore")
+    wait_for((worker.home / "code" / ".ignore").exists, 60, 0.2, "the copy")
+    # Files may change all the time: the log has one line for several copies.
+    said = (head.home / ".shoal" / "cluster" / "service.log").read_text(encoding="utf-8")
+    assert said.count("copying changed file mounts") == 1, said
+    # Files that are not copied cause no copy, which would fail here.
     worker.run("sh", "-c", "mv ~/code ~/moved; touch ~/code")
+    head.run("sh", "-c", "for n in 1 2 3; do echo $n > ~/code/x.tmp; "
+                         "echo $n > ~/code/y.log; sleep 4; done")
+    assert "could not be copied" not in laptop("events", file).out
+    # A copy that fails ends no worker, and is reported.
     head.run("sh", "-c", "echo 4 > ~/code/new")
     wait_for(lambda: "changed file mounts could not be copied" in laptop("events", file).out, 60,
              0.5, "the event")

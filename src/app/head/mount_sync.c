@@ -2,13 +2,15 @@
 #include "app/head/mount_sync.h"
 
 #include "app/setup/container.h"
-#include "io/file.h"
+#include "app/setup/node_copy.h"
+#include "base/rng.h"
 #include "io/xalloc.h"
 
 enum {
     LOOK_MS = 5000, /* the interval of Ray's autoscaler */
     RETRY_MS = 60 * 1000,
-    FIND_MS = 10 * 60 * 1000,
+    LIST_MS = 10 * 60 * 1000,
+    NOTE_MS = 10 * 60 * 1000, /* between two lines in the log about copies */
     LINE_BYTES_MAX = 16 * 1024,
     SAID_BYTES_MAX = 300,
 };
@@ -17,44 +19,58 @@ struct mount_sync {
     struct mount_sync_setup setup;
     struct worker_setup_hooks theirs; /* of setups */
     struct worker_setups *copies;
-    struct arena arena;
-    const char *const *argv;
+    struct arena arena; /* of one round */
     struct loop_timer *timer;
-    struct child *find;
+    struct child *list;
+    size_t at;    /* the mount that is listed */
     uint64_t sum; /* of the lines so far; their order does not matter */
     bool has_line;
     bool has_complained;
+    int64_t noted_ms; /* 0: no copy was logged yet */
+    size_t copies_since;
 };
 
 /* ---- what is on the head ---- */
 
-/* find -H PATH ... -printf FORMAT */
-static const char *const *find_argv(const struct config *config, struct arena *arena)
+static size_t mount_sync_count(const struct config *config)
 {
+    return config->mount_count + config->cluster_synced_files.count;
+}
+
+/* As rsync lists what it would copy: what it leaves out may change. */
+static const char *const *mount_sync_argv(struct mount_sync *sync)
+{
+    const struct config *config = sync->setup.head->config;
     const struct config_node_type *type = &config->node_types[config->head_type];
-    size_t count = config->mount_count + config->cluster_synced_files.count;
-    const char **argv = ARENA_ARRAY(arena, count + 5, const char *);
-    size_t at = 0;
-    argv[at++] = "find";
-    argv[at++] = "-H";
-    for (size_t i = 0; i < count; i++) {
-        struct str path = i < config->mount_count
-                              ? config->mounts[i].local
-                              : config->cluster_synced_files.items[i - config->mount_count];
-        path = file_expand_home(arena, container_copy_path(config, type, path, arena));
-        argv[at++] = arena_str(arena, path).ptr;
+    struct str path = sync->at < config->mount_count
+                          ? config->mounts[sync->at].local
+                          : config->cluster_synced_files.items[sync->at - config->mount_count];
+    return node_copy_list_argv(config, container_copy_path(config, type, path, &sync->arena),
+                               &sync->arena);
+}
+
+/* "drwxr-xr-x          4,096 2026/11/18 03:08:08 name": the size and the time of a folder change
+ * with files that are left out, so only its mode and its name count. */
+static uint64_t mount_sync_hash(struct str line)
+{
+    enum { SKIPPED = 3 }; /* size, date, time */
+    struct str rest = line;
+    struct str mode = str_cut(&rest, ' ');
+    for (int i = 0; str_starts(mode, "d") && i < SKIPPED; i++) {
+        while (str_starts(rest, " ")) {
+            rest = str_sub(rest, 1, rest.len);
+        }
+        (void)str_cut(&rest, ' ');
     }
-    argv[at++] = "-printf";
-    argv[at++] = "%p %y %m %s %T@ %l\\n";
-    argv[at] = NULL;
-    return argv;
+    return str_hash(mode) + str_hash(rest);
 }
 
 static void mount_sync_on_line(void *context, enum child_stream stream, struct str line)
 {
     struct mount_sync *sync = context;
     if (stream == CHILD_STDOUT) {
-        sync->sum += str_hash(line);
+        struct rng mixed = {mount_sync_hash(line) + sync->at};
+        sync->sum += rng_next(&mixed);
         sync->has_line = true;
     }
 }
@@ -81,6 +97,20 @@ static bool is_copying(const struct mount_sync *sync, uint64_t instance)
     return progress && progress->phase != PHASE_JOINING && progress->phase != PHASE_FAILED;
 }
 
+/* Files may change all the time, so not every copy is logged. */
+static void mount_sync_note(struct mount_sync *sync, struct str machine, int64_t now_ms)
+{
+    sync->copies_since++;
+    if (sync->noted_ms > 0 && now_ms - sync->noted_ms < NOTE_MS) {
+        return;
+    }
+    LOG(sync->setup.head, INFO,
+        "copying changed file mounts to %.*s; copies since the last such line: %zu",
+        STR_ARG(machine), sync->copies_since);
+    sync->noted_ms = now_ms;
+    sync->copies_since = 0;
+}
+
 static void copy_to(struct mount_sync *sync, uint64_t instance, struct arena *arena)
 {
     struct managed_node managed_node;
@@ -96,7 +126,7 @@ static void copy_to(struct mount_sync *sync, uint64_t instance, struct arena *ar
         return;
     }
     record->mounts = sync->sum;
-    LOG(head, INFO, "copying changed file mounts to %.*s", STR_ARG(machine.name));
+    mount_sync_note(sync, machine.name, now_ms);
     machine.only_copies = true;
     worker_setups_end(sync->copies, instance); /* the state of the last copy */
     worker_setups_begin(sync->copies, &machine);
@@ -127,11 +157,18 @@ static void mount_sync_complain(struct mount_sync *sync, const struct child_resu
     }
 }
 
-/* A file that was removed during the walk is an error of find, but not here. */
+static void mount_sync_list(struct mount_sync *sync);
+
+/* A file that was removed during the walk is an error of rsync, but not here. */
 static void mount_sync_on_listed(void *context, const struct child_result *result)
 {
     struct mount_sync *sync = context;
-    sync->find = NULL;
+    bool is_last = ++sync->at == mount_sync_count(sync->setup.head->config);
+    sync->list = NULL;
+    if (result->end == CHILD_EXITED && !is_last) {
+        mount_sync_list(sync);
+        return;
+    }
     loop_timer_start(sync->timer, LOOK_MS);
     if (!sync->has_line || result->end != CHILD_EXITED) {
         mount_sync_complain(sync, result);
@@ -141,22 +178,31 @@ static void mount_sync_on_listed(void *context, const struct child_result *resul
     mount_sync_copy(sync);
 }
 
-static void mount_sync_look(void *context)
+static void mount_sync_list(struct mount_sync *sync)
 {
-    struct mount_sync *sync = context;
-    sync->sum = 0;
-    sync->has_line = false;
-    sync->find = child_start(
+    static const char *const zone[] = {"TZ=UTC0", NULL}; /* times must not change with the clock */
+    sync->list = child_start(
         sync->setup.head->session.children,
         &(struct child_spec){
-            .argv = sync->argv,
+            .argv = mount_sync_argv(sync),
             .env_names = child_usual_env,
+            .env_extra = zone,
             .output = {{.bytes_max = LINE_BYTES_MAX, .line = mount_sync_on_line},
                        {.bytes_max = SAID_BYTES_MAX}},
-            .deadline_ms = FIND_MS,
+            .deadline_ms = LIST_MS,
             .done = mount_sync_on_listed,
             .context = sync,
         });
+}
+
+static void mount_sync_look(void *context)
+{
+    struct mount_sync *sync = context;
+    arena_clear(&sync->arena);
+    sync->sum = 0;
+    sync->at = 0;
+    sync->has_line = false;
+    mount_sync_list(sync);
 }
 
 /* ---- hooks of the copies ---- */
@@ -225,15 +271,13 @@ struct mount_sync *mount_sync_open(const struct mount_sync_setup *setup)
 {
     const struct config *config = setup->head->config;
     const char *const key = "file_mounts_sync_continuously";
-    if (!value_is_true(value_get_c(config->tree, key)) ||
-        config->mount_count + config->cluster_synced_files.count == 0) {
+    if (!value_is_true(value_get_c(config->tree, key)) || mount_sync_count(config) == 0) {
         return NULL;
     }
     struct mount_sync *sync = HEAP_NEW(struct mount_sync);
     struct worker_setups_setup copies = *setup->setups;
     arena_init(&sync->arena);
     sync->setup = *setup;
-    sync->argv = find_argv(config, &sync->arena);
     sync->theirs = copies.hooks;
     copies.hooks = (struct worker_setup_hooks){
         .context = sync,
@@ -254,8 +298,8 @@ struct mount_sync *mount_sync_open(const struct mount_sync_setup *setup)
 void mount_sync_close(struct mount_sync *sync)
 {
     if (sync) {
-        if (sync->find) {
-            child_forget(sync->find);
+        if (sync->list) {
+            child_forget(sync->list);
         }
         loop_timer_free(sync->timer);
         worker_setups_close(sync->copies);

@@ -2,9 +2,10 @@
  * mount_sync.h: copies changed file mounts from the head to running workers, with
  * file_mounts_sync_continuously.
  *
- * Every few seconds a `find` lists names, sizes and times of the mounts and synced files on the
- * head. If they differ from what a worker got last, they are copied to it as in its setup, over a
- * connection of their own. Nothing restarts there, and a copy that fails does not end the worker.
+ * Every few seconds rsync lists names, sizes and times of the mounts and synced files on the head,
+ * without what rsync_exclude and rsync_filter leave out. If they differ from what a worker got
+ * last, they are copied to it as in its setup, over a connection of their own. Nothing restarts
+ * there, and a copy that fails does not end the worker.
  */
 #pragma once
 

@@ -11,6 +11,20 @@ static struct str node_copy_as_folder(struct str path, struct arena *arena)
     return str_ends(path, "/") ? path : arena_printf(arena, "%.*s/", STR_ARG(path));
 }
 
+const char *const *node_copy_list_argv(const struct config *config, struct str path,
+                                       struct arena *arena)
+{
+    struct str here = arena_str(arena, file_expand_home(arena, path));
+    const struct rsync_copy rsync = {
+        .here = file_stat(here.ptr).kind == FILE_FOLDER ? node_copy_as_folder(here, arena) : here,
+        .excludes = config->rsync_exclude.items,
+        .exclude_count = config->rsync_exclude.count,
+        .filters = config->rsync_filter.items,
+        .filter_count = config->rsync_filter.count,
+    };
+    return rsync_list_argv(&rsync, arena);
+}
+
 /* The contents of a folder are copied, whatever its name is on the node. */
 static bool node_copy_argv(const struct node_copy *copy, struct arena *arena,
                            const char *const **ret_argv, struct err *err)

@@ -19,3 +19,7 @@ struct node_copy {
 
 /* NULL after an error. `arena` must live until the copy is done. */
 struct child *node_copy_start(const struct node_copy *copy, struct arena *arena, struct err *err);
+
+/* The command that lists what such a copy of `path` contains (rsync.h). */
+const char *const *node_copy_list_argv(const struct config *config, struct str path,
+                                       struct arena *arena);
