@@ -196,23 +196,73 @@ static bool command_argv(const struct target *target, const struct command_field
     return ssh_argv(&way, &session, target->cli.arena, ret_argv, err);
 }
 
+/* ---- what ssh logged ---- */
+
+struct command_log {
+    bool has_connected; /* as in ssh_error.h */
+    bool was_cut;       /* a signal ended ssh before the login */
+};
+
+/* Prints what ssh logged, unless it did not connect and `hides_failure`. */
+static struct command_log command_read_log(const struct target *target, const char *path,
+                                           int status, bool hides_failure)
+{
+    enum { LOG_BYTES_MAX = 64 * 1024, BY_SIGNAL = 128, SSH_FAILED = 255 };
+    AUTO_BUF struct buf text;
+    struct err ignored;
+    buf_init(&text, LOG_BYTES_MAX);
+    if (path) {
+        (void)!file_read(path, &text, &ignored); /* then nothing proves that it did not start */
+        (void)unlink(path);
+    }
+    struct command_log found = {
+        .has_connected = status != SSH_FAILED || ssh_has_connected(buf_str(&text)),
+        .was_cut = status > BY_SIGNAL && status < SSH_FAILED && !ssh_has_logged_in(buf_str(&text)),
+    };
+    struct str rest = buf_str(&text);
+    while ((found.has_connected || !hides_failure) && rest.len > 0) {
+        struct str line = str_trim(str_cut(&rest, '\n'));
+        if (!ssh_is_chatter(line)) {
+            fprintf(target->cli.err, "%.*s\n", STR_ARG(line));
+        }
+    }
+    return found;
+}
+
+/* With --stop: deletes the cluster, unless the user interrupted ssh before the command started. */
+static int command_end(struct target *target, const struct command_log *log, int status)
+{
+    if (!log->was_cut) {
+        return command_stop(target, status);
+    }
+    fprintf(target->cli.err,
+            "The command was not started, so the cluster was not stopped. To stop it: shoal down "
+            "%s\n",
+            target_text(target).ptr);
+    return status;
+}
+
 int command_run(struct target *target, const struct command_fields *given,
                 const struct ssh_target *place, struct remote_line *line)
 {
     struct err err;
     const char *const *argv;
-    if (!command_argv(target, given, place, NULL, line, &argv, &err)) {
+    bool is_kept = given->screen || given->tmux || line->keeper != REMOTE_DIRECT;
+    bool stops = given->stop && !is_kept;
+    const char *log = stops ? head_connection_log(&target->setup, target->cli.arena) : NULL;
+    if (!command_argv(target, given, place, log, line, &argv, &err)) {
+        (void)(log && unlink(log));
         return target_fail(target, &err);
     }
-    bool is_kept = line->keeper != REMOTE_DIRECT;
     int status = target_run(target, argv, STR(""));
+    struct command_log found = command_read_log(target, log, status, false);
     if (status == 0 && is_kept) {
         say_attach(target, given);
     }
     if (status == 0 && is_kept && given->stop) {
         say_end(target);
     }
-    return given->stop && !is_kept ? command_stop(target, status) : status;
+    return stops ? command_end(target, &found, status) : status;
 }
 
 /* ---- scripts ---- */
@@ -222,36 +272,14 @@ bool command_is_alone(const struct command_fields *given)
     return !target_has_terminal() && !given->start && !given->screen && !given->tmux;
 }
 
-/* Prints what ssh logged; `ret_has_connected` as in ssh_error.h. */
-static void command_read_log(const struct target *target, const char *path, bool has_failed,
-                             bool *ret_has_connected)
-{
-    enum { LOG_BYTES_MAX = 64 * 1024 };
-    AUTO_BUF struct buf text;
-    struct err ignored;
-    buf_init(&text, LOG_BYTES_MAX);
-    (void)!file_read(path, &text, &ignored); /* then nothing proves that it did not start */
-    (void)unlink(path);
-    *ret_has_connected = !has_failed || ssh_has_connected(buf_str(&text));
-    struct str rest = buf_str(&text);
-    while (*ret_has_connected && rest.len > 0) {
-        struct str line = str_trim(str_cut(&rest, '\n'));
-        if (!ssh_is_chatter(line)) {
-            fprintf(target->cli.err, "%.*s\n", STR_ARG(line));
-        }
-    }
-}
-
 /* Runs it on the stored head. False: it has not started there; ask the cloud. */
 static bool command_try(struct target *target, const struct command_fields *given,
                         struct remote_line *line, int *ret_status)
 {
-    enum { SSH_FAILED = 255 };
     struct launcher_head head;
     struct ssh_target place;
     struct err err;
     const char *const *argv;
-    bool has_connected;
     struct arena *arena = target->cli.arena;
     if (target->given->no_config_cache ||
         !head_connection_recall(&target->setup, arena, &head, &place)) {
@@ -267,11 +295,11 @@ static bool command_try(struct target *target, const struct command_fields *give
         return true;
     }
     *ret_status = target_run(target, argv, STR(""));
-    command_read_log(target, log, *ret_status == SSH_FAILED, &has_connected);
-    if (has_connected && given->stop) {
-        *ret_status = command_stop(target, *ret_status);
+    struct command_log found = command_read_log(target, log, *ret_status, true);
+    if (found.has_connected && given->stop) {
+        *ret_status = command_end(target, &found, *ret_status);
     }
-    return has_connected;
+    return found.has_connected;
 }
 
 int command_run_alone(struct target *target, const struct command_fields *given,

@@ -61,15 +61,21 @@ bool ssh_is_chatter(struct str line)
            str_trim(line).len == 0;
 }
 
+bool ssh_has_logged_in(struct str log)
+{
+    while (log.len > 0) {
+        if (ssh_is_of_session(str_trim(str_cut(&log, '\n')))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ssh_has_connected(struct str log)
 {
     bool is_explained = false;
-    while (log.len > 0) {
-        struct str line = str_trim(str_cut(&log, '\n'));
-        if (ssh_is_of_session(line)) {
-            return true;
-        }
-        is_explained = is_explained || !ssh_is_chatter(line);
+    for (struct str rest = log; rest.len > 0;) {
+        is_explained = !ssh_is_chatter(str_trim(str_cut(&rest, '\n'))) || is_explained;
     }
-    return !is_explained;
+    return !is_explained || ssh_has_logged_in(log);
 }

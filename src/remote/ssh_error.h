@@ -20,5 +20,8 @@ enum ssh_error ssh_error_of(struct str line);
  */
 bool ssh_has_connected(struct str log);
 
+/* From the same log: true only if it proves the login. */
+bool ssh_has_logged_in(struct str log);
+
 /* True for lines that do not explain a failure. */
 bool ssh_is_chatter(struct str line);

@@ -1,7 +1,9 @@
 """Sessions on the head: the shared connection of commands, and `attach` in a real terminal."""
 
+import contextlib
 import fcntl
 import os
+import pathlib
 import re
 import select
 import signal
@@ -254,6 +256,34 @@ def test_attach_in_a_terminal(up):
     on.expect(r"status=130\r\n")
     on.send("exit 7\n")
     assert on.close() == 7
+
+
+def test_ctrl_c_before_the_command_starts_stops_nothing(up):
+    """With --stop the cluster goes after the command, not after Ctrl-C while ssh connects."""
+    front, laptop, file = up
+    front.ask("node", instance=front.head("demo").id, what="pause")
+    for words in ([], ["--no-config-cache"]):
+        child = laptop.start("exec", "--stop", *words, file, "true")
+        wait_for(lambda: "ssh" in names_below(child.pid), 60, 0.05, "ssh")
+        time.sleep(0.5)
+        laptop.send(child, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 130, (words, out, err)
+        assert "the cluster was not stopped" in err, err
+        assert len(front.alive("demo")) == 2
+    front.ask("node", instance=front.head("demo").id, what="unpause")
+    assert laptop.run("exec", "--stop", file, "exit 3").status == 3
+    assert front.alive("demo") == []
+
+
+def names_below(pid):
+    """The names of all processes that this one has started, and theirs."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    found = set()
+    for child in children:
+        with contextlib.suppress(OSError):
+            found |= {pathlib.Path(f"/proc/{child}/comm").read_text().strip()} | names_below(child)
+    return found
 
 
 def test_detach_and_attach_again(up):

@@ -177,6 +177,9 @@ static void test_whether_ssh_has_connected(void **state)
     assert_true(ssh_has_connected(STR(LOGGED_IN)));
     assert_true(ssh_has_connected(STR(""))); /* a shared connection, or a lost log */
     assert_true(ssh_has_connected(STR("Warning: something\r\n\r\n")));
+    assert_true(ssh_has_logged_in(STR(LOGGED_IN CLOSED)));
+    assert_false(ssh_has_logged_in(STR(CLOSED)));
+    assert_false(ssh_has_logged_in(STR(""))); /* nothing proves it */
 }
 
 int main(void)
