@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -140,6 +141,13 @@ static void step_follow_inspect_later(void *context)
     }
 }
 
+static bool step_follow_is_full(const struct step_follow *follow)
+{
+    enum { EVENT_BYTES_MAX = 64 * 1024 }; /* about as much as one event needs */
+    struct statvfs disk;
+    return statvfs(follow->events, &disk) == 0 && disk.f_bavail * disk.f_frsize < EVENT_BYTES_MAX;
+}
+
 /* The runner holds the lock while it lives. The file is read once more after the lock was found
  * free. */
 static void look_for_runner(void *context)
@@ -150,7 +158,10 @@ static void look_for_runner(void *context)
         loop_timer_start(follow->alive, ALIVE_MS);
     } else if (!look(follow)) {
         err_set(&err, ERR_UNAVAILABLE,
-                "the setup process on this node died (killed, or out of memory)");
+                step_follow_is_full(follow)
+                    ? "the setup process on this node ended, because it could not write: No space "
+                      "left on device"
+                    : "the setup process on this node died (killed, or out of memory)");
         step_follow_end_with(follow, false, &err);
     }
 }

@@ -36,6 +36,8 @@ enum {
     ALL_BYTES_MAX = 32 << 20, /* size of log/all */
     STOP_MS = 12000,          /* a step has 5 s between SIGTERM and SIGKILL */
     STOP_LOOK_MS = 10,
+    FULL_MS = 10000, /* for an event that does not fit on the disk */
+    FULL_LOOK_MS = 100,
     EVENTS_MAX = 16 << 20,
     PLACE_BYTES_MAX = 100,
 };
@@ -60,6 +62,7 @@ struct runner {
     struct buf last;   /* complete lines not sent yet */
     size_t left_out;   /* bytes dropped before `last` */
     bool is_ok, is_stopped;
+    bool is_lost; /* an event could not be recorded */
 };
 
 /* Bundles are short: nothing is freed before the runner exits. */
@@ -93,15 +96,38 @@ static const char *mark_of(const struct runner *runner)
 
 /* ---- reporting ---- */
 
-static void step_run_write_all(int fd, struct str bytes)
+/* Appends all of the bytes or none of them: a part of a line would spoil the next one. */
+static bool step_run_write_all(int fd, struct str bytes)
 {
+    struct stat before;
+    bool is_known = fstat(fd, &before) == 0;
     while (bytes.len > 0) {
         ssize_t size = write(fd, bytes.ptr, bytes.len);
         if (size < 0 && errno != EINTR) {
-            return; /* disk full: the event is lost; the step will fail by itself */
+            (void)(is_known && ftruncate(fd, before.st_size) == 0);
+            return false;
         }
         bytes = str_sub(bytes, size > 0 ? (size_t)size : 0, bytes.len);
     }
+    return true;
+}
+
+/* On a full disk: the log of all runs is emptied to make room, and the user may delete files. Output
+ * that cannot be recorded is left out; the follower needs every other event. */
+static void step_run_record(struct runner *runner, enum step_event_kind kind, struct str line)
+{
+    const struct timespec nap = {0, FULL_LOOK_MS * 1000000};
+    bool is_done = step_run_write_all(runner->events, line);
+    for (int i = 0; !is_done && kind != STEP_SAID && i < FULL_MS / FULL_LOOK_MS; i++) {
+        if (runner->all >= 0) {
+            (void)!ftruncate(runner->all, 0);
+        }
+        is_done = step_run_write_all(runner->events, line);
+        if (!is_done) {
+            nanosleep(&nap, NULL);
+        }
+    }
+    runner->is_lost = runner->is_lost || (!is_done && kind != STEP_SAID);
 }
 
 static void step_run_report(struct runner *runner, struct step_event event)
@@ -111,7 +137,7 @@ static void step_run_report(struct runner *runner, struct step_event event)
     event.wall_ms = clock_wall_ms(&clock_of_machine);
     step_event_write(&event, &line);
     failpoint("event", step_event_word(event.kind), "before");
-    step_run_write_all(runner->events, buf_str(&line));
+    step_run_record(runner, event.kind, buf_str(&line));
     failpoint("event", step_event_word(event.kind), "after");
 }
 
@@ -139,7 +165,7 @@ static void log_all(const struct runner *runner, const char *before, struct str 
     buf_init(&line, 2 * LINE_MAX_BYTES);
     buf_addf(&line, "%s%.*s\n", before, STR_ARG(text));
     if (runner->all >= 0) {
-        step_run_write_all(runner->all, buf_str(&line));
+        (void)!step_run_write_all(runner->all, buf_str(&line)); /* the events have it too */
     }
 }
 
@@ -208,8 +234,7 @@ static void step_run_read_line(void *context, enum child_stream stream, struct s
     if (stream == CHILD_STDERR && is_noise(line)) {
         return;
     }
-    step_run_write_all(runner->log, line);
-    step_run_write_all(runner->log, STR("\n"));
+    (void)(step_run_write_all(runner->log, line) && step_run_write_all(runner->log, STR("\n")));
     log_all(runner, "    ", line);
     step_run_report_line(runner, line);
     struct buf *kept = &runner->tail[runner->line_count++ % TAIL_LINES];
@@ -256,8 +281,8 @@ static bool step_run_was_done(const struct runner *runner)
 static void mark_done(const struct runner *runner)
 {
     if (!write_plain(mark_of(runner), STR(""))) {
-        step_run_write_all(runner->log, STR("shoal: cannot record that this step is done, so it "
-                                            "will run again\n"));
+        (void)!step_run_write_all(runner->log, STR("shoal: cannot record that this step is done, "
+                                                   "so it will run again\n"));
     }
 }
 
@@ -411,7 +436,7 @@ static void next_step(struct runner *runner)
         tell_step(runner, STEP_SKIPPED);
         runner->at++;
     }
-    if (runner->at < runner->bundle.count && runner->is_stopped) {
+    if (runner->at < runner->bundle.count && (runner->is_stopped || runner->is_lost)) {
         runner->is_ok = false;
         loop_stop(runner->loop);
     } else if (runner->at < runner->bundle.count) {
@@ -468,8 +493,10 @@ static void run_all(struct runner *runner)
     if (runner->at < runner->bundle.count) {
         loop_run(runner->loop);
     }
-    step_run_report(
-        runner, (struct step_event){.kind = runner->is_ok ? STEP_BUNDLE_DONE : STEP_BUNDLE_FAILED});
+    if (!runner->is_lost) { /* else the follower says that the disk is full */
+        step_run_report(runner, (struct step_event){.kind = runner->is_ok ? STEP_BUNDLE_DONE
+                                                                          : STEP_BUNDLE_FAILED});
+    }
     child_pool_free(runner->pool);
     loop_signal_free(term);
     loop_close(runner->loop);

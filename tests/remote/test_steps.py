@@ -188,6 +188,61 @@ def test_a_runner_that_is_killed_is_missed(node):
     os.killpg(shell, signal.SIGKILL)
 
 
+@pytest.fixture
+def small(node):
+    """The node with a disk of 256 KB."""
+    node.folder.mkdir(mode=0o700)
+    if os.geteuid() != 0 or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", node.folder],
+            check=False).returncode != 0:
+        pytest.skip("needs root, to mount a small disk")
+    yield node
+    subprocess.run(["umount", "-l", node.folder], check=True)
+
+
+# Fills the disk, then says so much that not even the next event fits on it.
+FILL = ("cat /dev/zero > ~/shoal/fill; for i in $(seq 200); do echo line $i; done; touch ~/full; "
+        "until test -e ~/more; do sleep 0.05; done")
+LONG = "a long name " * 1000  # more than the files have that the runner deletes after a step
+
+
+def test_the_log_of_all_runs_makes_room_for_events(small):
+    (small.home / "more").touch()
+    status, events, err = small.run(step(FILL, LONG), step("touch ~/ran", "next"))
+    assert (status, whats(events)) == (0, ["bundle-began", "began", "done", "began", "done",
+                                           "bundle-done"]), err
+    assert len(small.lines) < 200, "the disk was not full"
+
+
+def without_log_of_all_runs(node):
+    for name in ("log", "log/all"):
+        (node.folder / name).mkdir(mode=0o700)
+
+
+def test_events_wait_for_room_on_a_full_disk(small):
+    without_log_of_all_runs(small)
+    session = small.start(step(FILL, LONG), step("true", "next"))
+    small.wait_for("full")
+    (small.home / "more").touch()
+    time.sleep(1)
+    assert session.poll() is None, session.communicate()
+    (small.folder / "fill").unlink()
+    out, err = session.communicate(timeout=30)
+    events = [json.loads(line) for line in out.splitlines()]
+    assert session.returncode == 0, (events[-3:], err)
+    assert whats([event for event in events if event["what"] != "said"]) == [
+        "bundle-began", "began", "done", "began", "done", "bundle-done"]
+
+
+def test_a_disk_that_stays_full_is_named(small):
+    without_log_of_all_runs(small)
+    (small.home / "more").touch()
+    status, events, err = small.run(step(FILL, LONG), step("touch ~/ran", "next"))
+    assert (status, whats(events)) == (1, ["bundle-began", "began"])
+    assert "No space left on device" in err, err
+    assert not (small.home / "ran").exists()
+
+
 def test_variables_are_not_on_a_command_line(node):
     _, events, _ = node.run(step("tr '\\0' ' ' < /proc/$$/cmdline; echo", SECRET="s3cr3t"))
     assert whats(events)[2] == "done"
