@@ -310,8 +310,8 @@ def test_launches_with_kills(conform, most):
 
 def test_a_reply_after_the_end_of_the_lease(conform):
     """Its instances are terminated."""
-    conform.cloud.set(insert=6)
-    status, out, err = conform.run("late", "--count", 6000)
+    conform.cloud.set(insert=12)
+    status, out, err = conform.run("late", "--count", 12000)
     assert status == 1, out + err
     assert "its instances were terminated" in out
     deadline = time.monotonic() + 20

@@ -124,7 +124,7 @@ def test_launches_with_faults(cloud, can):
     """The plug-in fails in every way, and `conform` is killed: no instance is lost or extra."""
     journal = cloud.folder / "journal"
     cloud.program = HERE / "faulty_plugin.py"
-    cloud.environment |= {"SHOAL_PLUGIN_CAN": can, "FAULTS": "60", "SHOAL_PLUGIN_MS": "5000"}
+    cloud.environment |= {"SHOAL_PLUGIN_CAN": can, "FAULTS": "60", "SHOAL_PLUGIN_MS": "10000"}
     words = ("--journal", journal, "--count", 12)
     child = cloud.start("launches", *words, "--seed", 1)
     time.sleep(random.Random(can).uniform(0.5, 1.5))
@@ -134,7 +134,7 @@ def test_launches_with_faults(cloud, can):
     assert status == 0, out + err
     print(out.strip())
     compare(cloud, journal)
-    cloud.environment["FAULTS"] = "0"
+    cloud.environment |= {"FAULTS": "0", "SHOAL_PLUGIN_MS": "60000"}
     status, out, err = cloud.run("remove")
     assert status == 0, out + err
     assert cloud.live() == [] and cloud.record() == ""
@@ -161,8 +161,8 @@ def test_a_listing_that_lags(cloud):
 def test_a_reply_after_the_end_of_the_lease(cloud):
     """Its instances are terminated, and it is not sent again."""
     cloud.program = HERE / "faulty_plugin.py"
-    cloud.environment["LATE"] = "4"
-    status, out, err = cloud.run("late", "--count", 6000)
+    cloud.environment["LATE"] = "9"
+    status, out, err = cloud.run("late", "--count", 12000)
     assert status == 1 and out.count("outcome 9 ") == 2, out + err
     assert "its instances were terminated" in out
     assert len(cloud.data()["machines"]) == 2 and cloud.live() == []
