@@ -16,6 +16,7 @@ import subprocess
 import time
 import urllib.parse
 
+import guarantees
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -83,6 +84,7 @@ def test_rules(cloud, conform, aws, ec2, run, level):
     print(out[-200:], f"{level}: {time.monotonic() - start:.1f} s")
     assert status == 0, out + conform.tail()
     assert out.count("ok  ") > 60
+    guarantees.check("aws", out)
     assert things(aws) == before
     live = [i for i in machines(ec2) if i["State"]["Name"] not in DEAD]
     assert [i["InstanceId"] for i in live] == foreign

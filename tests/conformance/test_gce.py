@@ -3,6 +3,7 @@ with whose true state the answers of `conform` are compared.
 
 SHOAL_CONFORM_LAUNCHES  how many instances are launched at least (default 60)
 SHOAL_CONFORM_KILLS     how often the program is killed (default 4)
+SHOAL_CONFORM_LEVELS    faults under which the rules are tried (default "off mild nasty")
 """
 
 import collections
@@ -21,11 +22,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD", HERE.parent.parent / "build"))
 sys.path.insert(0, str(HERE.parent / "gce"))
 sys.path.insert(0, str(HERE.parent / "bed"))
+sys.path.insert(0, str(HERE))
 
+import guarantees  # noqa: E402
 from gce import client, settings  # noqa: E402
 
 LAUNCHES = int(os.environ.get("SHOAL_CONFORM_LAUNCHES", "60"))
 KILLS = int(os.environ.get("SHOAL_CONFORM_KILLS", "4"))
+LEVELS = os.environ.get("SHOAL_CONFORM_LEVELS", "off mild nasty").split()
 ZONES = ("us-central1-a", "us-central1-b")
 FAULTS = 0.05
 ENOUGH = 100_000
@@ -110,14 +114,27 @@ def foreign(conform):
     return "foreign"
 
 
-@pytest.mark.parametrize("delays, rate", [("none", 0), ("short", 0), ("short", 0.05)])
-def test_rules(conform, delays, rate):
-    conform.cloud.set(**({} if delays == "none" else settings.SHORT))
+def set_level(conform, level):
+    if level == "mild":
+        conform.cloud.set(**settings.SHORT)
+        conform.cloud.mix(rate=0.02, seed=3)
+    elif level == "nasty":
+        conform.cloud.set(**settings.SHORT, page=7)
+        conform.cloud.set(listing_lag=2, gone_lag=2)
+        conform.cloud.mix(rate=0.10, seed=4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_rules(conform, level):
     name = foreign(conform)
-    conform.cloud.mix(rate=rate, seed=5)
+    set_level(conform, level)
     conform.cloud.stockout(zone=ZONES[1], type="e2-micro", left=5)
-    status, out, err = conform.run("rules", "--foreign", name)
+    start = time.monotonic()
+    status, out, err = conform.run("rules", "--foreign", name, seconds=500)
     assert status == 0, out + err
+    print(f"{level}: {out.count('ok  ')} rules hold, {time.monotonic() - start:.1f} s,",
+          f"{sum(conform.cloud.counts().values())} calls")
+    guarantees.check("gcp", out)
     assert conform.left("instances") == [name]
     assert conform.left("instanceTemplates") == [] and conform.left("firewalls") == []
 

@@ -10,6 +10,7 @@ import random
 import subprocess
 import time
 
+import guarantees
 import lagoon
 import pytest
 
@@ -64,6 +65,8 @@ def test_rules(cloud, can):
         cloud.environment["SHOAL_PLUGIN_CAN"] = can
     status, out, err = cloud.run("rules", "--foreign", FOREIGN["id"])
     assert status == 0, out + err
+    if not can:
+        guarantees.check("plug-in", out)
     assert cloud.live() == [] and cloud.record() == ""
     assert FOREIGN in cloud.data()["machines"]
 
@@ -72,6 +75,7 @@ def test_rules_of_the_small_plugin(cloud):
     cloud.program = PLUGINS / "small_cloud.pl"
     status, out, err = cloud.run("rules", "--plain")
     assert status == 0, out + err
+    guarantees.check("least plug-in", out)
     assert cloud.live() == [] and cloud.record() == ""
 
 

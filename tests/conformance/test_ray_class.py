@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import guarantees
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -333,8 +334,8 @@ def conform(folder, verb, *words, seconds=250, **environment):
     name, marks=pytest.mark.long) for name in ("Printing", "Forgetful"))])
 def test_rules(tmp_path, name):
     status, out, err = conform(tmp_path, "rules", RAY_CLASS=f"toy_cloud.{name}")
-    print(out)
     assert status == 0, out + err[-3000:]
+    guarantees.check("Ray's classes", out)
 
 
 # ---- Ray's own classes, with stubs of their SDKs ----
@@ -450,7 +451,7 @@ def greet(program, environment, **provider):
 
 
 def test_what_each_provider_cannot_guarantee(start, ray_cloud):
-    """Printed as a table. The native providers have all abilities."""
+    """Printed as a table, and compared with that of docs/dev/providers.md."""
     examples = HERE.parent.parent / "examples" / "plug-ins"
     rows = {name: greet(examples / name, {}, state="none") for name in (
         "file_cloud.py", "small_cloud.pl")}
@@ -462,6 +463,11 @@ def test_what_each_provider_cannot_guarantee(start, ray_cloud):
     for name, reply in rows.items():
         lacks = ["yes" if ability in reply.get("can", []) else "NO" for ability in ABILITIES]
         print(" ".join(f"{word:24}" for word in [name] + lacks).rstrip())
+    guarantees.check_abilities("plug-in", rows["file_cloud.py"]["can"])
+    guarantees.check_abilities("least plug-in", rows["small_cloud.pl"].get("can", []))
+    guarantees.check_abilities("Ray's classes", rows["Ray's ToyProvider"]["can"])
+    for name in guarantees.table():
+        guarantees.show(name)
     assert rows["file_cloud.py"]["can"] == list(ABILITIES) and "can" not in rows["small_cloud.pl"]
     assert rows["Ray's AzureNodeProvider"]["can"] == ["tags"]
     assert "does not store tags" in rows["Ray's VsphereWcpNodeProvider"]["notes"][0]
