@@ -11,6 +11,7 @@
 #include "provider/aws/preflight/caller_policy.h"
 #include "provider/external/external_provider.h"
 #include "provider/gcp/gcp_provider.h"
+#include "provider/gcp/preflight/gcp_permissions.h"
 #include "provider/local/local_provider.h"
 
 /* ---- credentials in the file ---- */
@@ -206,9 +207,17 @@ bool cloud_provider_open(struct cloud_session *session, const struct config *con
 bool cloud_provider_policy(const struct config *config, struct arena *arena, struct str *ret_policy,
                            struct err *err)
 {
+    enum { ROLE_BYTES_MAX = 16 * 1024 };
     struct provider_cluster cluster;
+    if (str_is(config->provider_type, "gcp")) {
+        AUTO_BUF struct buf role;
+        buf_init(&role, ROLE_BYTES_MAX);
+        gcp_role_write(config->cluster_name, &role);
+        *ret_policy = arena_str(arena, buf_str(&role));
+        return true;
+    }
     if (!str_is(config->provider_type, "aws")) {
-        return err_set(err, ERR_UNAVAILABLE, "shoal policy supports aws only, not %.*s",
+        return err_set(err, ERR_UNAVAILABLE, "shoal policy supports aws and gcp only, not %.*s",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     return node_params_cluster(config, arena, &cluster, err) &&

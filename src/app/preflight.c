@@ -23,6 +23,17 @@ static struct finding *preflight_add(struct preflight_findings *all, const char 
     return finding;
 }
 
+/* The keys of the file that say so. */
+static const char *key_of_type(const struct config *config)
+{
+    return str_is(config->provider_type, "gcp") ? "machineType" : "InstanceType";
+}
+
+static const char *key_of_image(const struct config *config)
+{
+    return str_is(config->provider_type, "gcp") ? "disks" : "ImageId";
+}
+
 /* ---- payloads ---- */
 
 static bool is_first(const struct provider_type_facts *types, size_t index)
@@ -65,10 +76,11 @@ static void find_mixture(const struct config *config, const struct provider_type
                 "node type %.*s uses %.*s and the head uses %.*s; this release of shoal needs the "
                 "same architecture for all nodes",
                 STR_ARG(name), STR_ARG(own), STR_ARG(head));
-            struct finding *finding = preflight_add(all, "program", text,
-                                                    STR("choose another InstanceType"));
-            finding->path = arena_printf(
-                arena, "available_node_types.%.*s.node_config.InstanceType", STR_ARG(name));
+            struct finding *finding = preflight_add(
+                all, "program", text,
+                arena_printf(arena, "choose another %s", key_of_type(config)));
+            finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.%s",
+                                         STR_ARG(name), key_of_type(config));
             return;
         }
     }
@@ -80,10 +92,11 @@ static void find_mixture(const struct config *config, const struct provider_type
 static const struct {
     const char *name, *os, *python;
 } pythons[] = {
-    {"Ubuntu 18.04", "Ubuntu 18.04", "3.6"},    {"ubuntu-bionic-18.04", "Ubuntu 18.04", "3.6"},
-    {"Ubuntu 20.04", "Ubuntu 20.04", "3.8"},    {"ubuntu-focal-20.04", "Ubuntu 20.04", "3.8"},
-    {"amzn2-ami", "Amazon Linux 2", "3.7"},     {"(Amazon Linux 2)", "Amazon Linux 2", "3.7"},
-    {"al2023-ami", "Amazon Linux 2023", "3.9"}, {"debian-11-", "Debian 11", "3.9"},
+    {"Ubuntu 18.04", "Ubuntu 18.04", "3.6"},       {"ubuntu-bionic-18.04", "Ubuntu 18.04", "3.6"},
+    {"Ubuntu 20.04", "Ubuntu 20.04", "3.8"},       {"ubuntu-focal-20.04", "Ubuntu 20.04", "3.8"},
+    {"amzn2-ami", "Amazon Linux 2", "3.7"},        {"(Amazon Linux 2)", "Amazon Linux 2", "3.7"},
+    {"al2023-ami", "Amazon Linux 2023", "3.9"},    {"debian-11-", "Debian 11", "3.9"},
+    {"ubuntu-1804-bionic", "Ubuntu 18.04", "3.6"}, {"ubuntu-2004-focal", "Ubuntu 20.04", "3.8"},
 };
 
 /* Other Ray releases may support an older Python; this is not known here. */
@@ -97,7 +110,8 @@ static void warn_of_python(const struct config *config, const struct provider_ty
                            size_t at, struct arena *arena, struct preflight_findings *all)
 {
     for (size_t i = 0; i < ARRAY_LEN(pythons); i++) {
-        if (str_find(types[at].image_name, pythons[i].name) == SIZE_MAX) {
+        if (str_find(types[at].image_name, pythons[i].name) == SIZE_MAX ||
+            str_find(types[at].image_name, "-py3") != SIZE_MAX) { /* Google's with a newer one */
             continue;
         }
         struct finding *finding = preflight_add(
@@ -106,10 +120,12 @@ static void warn_of_python(const struct config *config, const struct provider_ty
                          "image %.*s is %s, which comes with Python %s; Ray " RAY_VERSION_TESTED
                          " needs " RAY_PYTHON_LEAST " or newer",
                          STR_ARG(types[at].image), pythons[i].os, pythons[i].python),
-            STR("use a newer image (ImageId), or install a newer Python in setup_commands"));
+            arena_printf(arena,
+                         "use a newer image (%s), or install a newer Python in setup_commands",
+                         key_of_image(config)));
         finding->level = FINDING_WARNING;
-        finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.ImageId",
-                                     STR_ARG(config->node_types[at].name));
+        finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.%s",
+                                     STR_ARG(config->node_types[at].name), key_of_image(config));
         return;
     }
 }

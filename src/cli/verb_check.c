@@ -50,6 +50,10 @@ static const char *const not_checked[] = {
     "setup commands", "whether ssh can reach the instances",
 };
 
+static const char *const not_checked_gcp[] = {"free capacity", "the contents of the image",
+                                              "setup commands",
+                                              "whether ssh can reach the instances"};
+
 static const char *const not_checked_plugin[] = {"free capacity", "node_config", "setup commands",
                                                  "whether ssh can reach the instances"};
 
@@ -84,6 +88,9 @@ static struct unchecked unchecked_of(const struct config *config)
 {
     if (config && (config_plugin(config) || config_is_ray_class(config))) {
         return (struct unchecked){not_checked_plugin, ARRAY_LEN(not_checked_plugin)};
+    }
+    if (config && str_is(config->provider_type, "gcp")) {
+        return (struct unchecked){not_checked_gcp, ARRAY_LEN(not_checked_gcp)};
     }
     return config && config_is_local(config)
                ? (struct unchecked){not_checked_own, ARRAY_LEN(not_checked_own)}

@@ -22,6 +22,9 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal policy cluster.yaml > policy.json",
      "Save the policy; an administrator can attach it with aws iam put-user-policy."},
+    {"shoal policy gcp.yaml > role.yaml",
+     "Save the role; an administrator can create it with gcloud iam roles create shoal "
+     "--project PROJECT --file role.yaml."},
 };
 
 static int verb_policy_run(const struct cli *cli, const void *fields)
@@ -56,6 +59,8 @@ const struct verb verb_policy = {
         "file. It grants the minimum permissions, limited to the region in the file and, where "
         "AWS allows it, to resources that are tagged with the cluster's name. shoal up creates a "
         "separate IAM role for the head, with fewer permissions.\n\n"
+        "For a file of type gcp, it prints a custom role. Grant it to the user and to the service "
+        "account of the head.\n\n"
         "This command makes no network calls and creates nothing. If the file names a launch "
         "template or an instance profile, more permissions may be needed, because their contents "
         "are not checked.",

@@ -112,8 +112,8 @@ static bool step_run_write_all(int fd, struct str bytes)
     return true;
 }
 
-/* On a full disk: the log of all runs is emptied to make room, and the user may delete files. Output
- * that cannot be recorded is left out; the follower needs every other event. */
+/* On a full disk: the log of all runs is emptied to make room, and the user may delete files.
+ * Output that cannot be recorded is left out; the follower needs every other event. */
 static void step_run_record(struct runner *runner, enum step_event_kind kind, struct str line)
 {
     const struct timespec nap = {0, FULL_LOOK_MS * 1000000};

@@ -273,7 +273,7 @@ def test_own_machines_that_do_not_answer(shoal, write, home):
     assert done.returncode == 1 and "nothing was created" in done.stderr, done.stderr
     assert not list((home / "state").rglob("journal.db"))
     done = shoal("policy", "x.yaml")
-    assert done.returncode == 1 and "supports aws only, not local" in done.stderr
+    assert done.returncode == 1 and "supports aws and gcp only, not local" in done.stderr
 
 
 def test_own_machines_are_not_stopped(shoal, write, home):

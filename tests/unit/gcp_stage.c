@@ -37,11 +37,20 @@ void gcp_stage_open(struct gcp_stage *stage, script_fn *serve, void *context)
     snprintf(stage->endpoint, sizeof(stage->endpoint),
              "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE=http://127.0.0.1:%d/c/",
              script_server_port(stage->server));
+    snprintf(stage->resources, sizeof(stage->resources),
+             "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER=http://127.0.0.1:%d/r/",
+             script_server_port(stage->server));
+    snprintf(stage->iam, sizeof(stage->iam),
+             "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAM=http://127.0.0.1:%d/i",
+             script_server_port(stage->server));
     stage->environ[0] = stage->login;
     stage->environ[1] = stage->endpoint;
+    stage->environ[2] = stage->resources;
+    stage->environ[3] = stage->iam;
     arena_init(&stage->arena);
     struct param *settings = param_new_map(&stage->arena);
     param_add_text(settings, "project_id", STR("p"), &stage->arena);
+    param_add_text(settings, "region", STR("us"), &stage->arena);
     param_add_text(settings, "availability_zone", STR("us-a"), &stage->arena);
     stage->cluster = (struct provider_cluster){.name = STR("demo"), .provider = settings};
     struct gcp_setup setup = {.loop = stage->loop,

@@ -11,12 +11,13 @@ struct gcp_stage {
     struct log log;
     struct script_server *server;
     char folder[64], path[128], endpoint[256], login[256];
-    const char *environ[3];
+    char resources[256], iam[256];
+    const char *environ[5];
     struct provider_cluster cluster;
     struct arena arena;
     struct provider *provider;
 };
 
-/* For project "p", zone "us-a" and cluster "demo". */
+/* For project "p", region "us", zone "us-a" and cluster "demo". */
 void gcp_stage_open(struct gcp_stage *stage, script_fn *serve, void *context);
 void gcp_stage_close(struct gcp_stage *stage);

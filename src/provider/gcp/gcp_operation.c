@@ -36,7 +36,7 @@ void gcp_end(struct gcp_operation *operation)
     if (operation->http) {
         http_forget(operation->http);
     }
-    tcp_probe_end(operation->probe);
+    tcp_probe_end(operation->port);
     loop_timer_free(operation->timer);
     json_decref(operation->items);
     json_decref(operation->record);

@@ -18,6 +18,7 @@
 enum { GCP_ZONES_MAX = 16 };
 
 struct gcp_operation;
+struct probe;
 
 /* An instance that this process terminated. Google forgets it at once; callers see it as gone for
  * an hour. */
@@ -73,7 +74,7 @@ struct gcp_operation {
     struct arena arena;
     struct loop_timer *timer;      /* NULL: none */
     struct http_call *http;        /* of a request outside of the API */
-    struct tcp_probe *probe;       /* NULL: none */
+    struct tcp_probe *port;        /* NULL: none */
     struct provider_answer answer; /* DONE until something fails */
     void (*on_reply)(struct gcp_operation *operation, const struct gcp_reply *reply);
 
@@ -112,6 +113,7 @@ struct gcp_operation {
     provider_resources_fn *resources;
     provider_found_fn *found;
     provider_preflight_fn *surveyed;
+    struct probe *probe; /* in the arena */
     provider_host_key_fn *host_keyed;
     void *context;
 

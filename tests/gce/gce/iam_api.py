@@ -87,6 +87,16 @@ def test_project(cloud, call):
     return test_permissions(cloud, call, project_path(cloud, call))
 
 
+def effective_policy(cloud, call):
+    """Only the one about OS Login."""
+    iam.require(cloud, call, "orgpolicy.policy.get", project_path(cloud, call))
+    constraint = "constraints/compute.requireOsLogin"
+    if call.value.get("constraint") != constraint:
+        raise Refusal(501, "notImplemented", "The test cloud has no other constraint.")
+    enforced = {"enforced": True} if cloud.tunables.require_os_login else {}
+    return {"constraint": constraint, "booleanPolicy": enforced}
+
+
 def test_instance(cloud, call):
     path = call.target.partition("?")[0].partition("/compute/v1/")[2].rpartition("/")[0]
     cloud.store.get(path)
@@ -205,6 +215,7 @@ METHODS = {
     "cloudresourcemanager.projects.getIamPolicy": get_project_policy,
     "cloudresourcemanager.projects.setIamPolicy": set_project_policy,
     "cloudresourcemanager.projects.testIamPermissions": test_project,
+    "cloudresourcemanager.projects.getEffectiveOrgPolicy": effective_policy,
     "iam.projects.serviceAccounts.create": create_account,
     "iam.projects.serviceAccounts.get": get_account,
     "iam.projects.serviceAccounts.list": list_accounts,

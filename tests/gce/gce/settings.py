@@ -96,6 +96,7 @@ class Tunables:
     quota_status: int = 0            # 0: QUOTA_EXCEEDED in the operation, else this HTTP status
     rate_status: int = 403           # of exceeded rates; 429 is possible too
     stockout_status: int = 0         # 0: in the operation, else this HTTP status
+    require_os_login: int = 0        # 1: a policy of the organization requires OS Login
     stockout_code: str = "ZONE_RESOURCE_POOL_EXHAUSTED"
 
 

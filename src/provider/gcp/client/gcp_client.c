@@ -33,11 +33,13 @@ enum {
     REPLY_BYTES_MAX = 64 << 20,
     LEASE_MARGIN_MS = 3000,
     UUID_BYTES = 16,
+    SERVICE_BYTES_MAX = 32,
 };
 
 #define ENDPOINT "https://compute.%.*s/compute/v1/"
+#define OTHER_ENDPOINT "https://%s.%.*s/"
 /* As in gcloud: replaces the address with its path. */
-#define ENDPOINT_VARIABLE "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"
+#define ENDPOINT_VARIABLE "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 
 struct call_queue {
     struct gcp_call *first, *last;
@@ -51,6 +53,7 @@ struct gcp_client {
     struct rng rng;
     struct gcp_lease lease;
     struct str found_project; /* of the credentials */
+    struct str source;        /* of the token */
     struct gcp_call *calls;
     size_t busy, sending, held;
     struct call_queue fresh, again; /* changes that wait for their turn */
@@ -132,6 +135,11 @@ struct str gcp_client_project(const struct gcp_client *client)
     return client->setup.project.len > 0 ? client->setup.project : client->found_project;
 }
 
+struct str gcp_client_source(const struct gcp_client *client)
+{
+    return client->source;
+}
+
 void gcp_client_set_lease(struct gcp_client *client, struct gcp_lease lease)
 {
     client->lease = lease;
@@ -163,7 +171,8 @@ void gcp_request_id(struct str text, char ret_id[GCP_REQUEST_ID_SIZE])
 
 static bool is_change(const struct gcp_call *call)
 {
-    return call->request.method != NULL && strcmp(call->request.method, "GET") != 0;
+    return !call->request.service && call->request.method != NULL &&
+           strcmp(call->request.method, "GET") != 0;
 }
 
 /* A change of a thousand instances must not delay the lease, which is in templates. */
@@ -284,15 +293,34 @@ static bool gcp_call_may_send(void *context)
 
 static void gcp_call_on_http(void *context, const struct http_reply *reply);
 
+/* The address of the API, with a slash. */
+static struct str gcp_call_base(const struct gcp_call *call, const struct gcp_access *access,
+                                struct arena *arena)
+{
+    const char *service = call->request.service;
+    AUTO_BUF struct buf name;
+    buf_init(&name, sizeof(ENDPOINT_VARIABLE) + SERVICE_BYTES_MAX);
+    buf_add_c(&name, ENDPOINT_VARIABLE);
+    for (const char *c = service ? service : "compute"; *c; c++) {
+        buf_add_char(&name, (char)(*c - 'a' + 'A'));
+    }
+    const char *other = variable_get(call->client->setup.base.environ, name.ptr);
+    if (other && *other) {
+        return arena_printf(arena, "%s%s", other, str_ends(str_from(other), "/") ? "" : "/");
+    }
+    return service ? arena_printf(arena, OTHER_ENDPOINT, service, STR_ARG(access->universe))
+                   : arena_printf(arena, ENDPOINT, STR_ARG(access->universe));
+}
+
 static struct str gcp_call_url(const struct gcp_call *call, const struct gcp_access *access,
                                struct arena *arena)
 {
-    const char *other = variable_get(call->client->setup.base.environ, ENDPOINT_VARIABLE);
-    struct str base = other && *other ? arena_printf(arena, "%s%s", other,
-                                                     str_ends(str_from(other), "/") ? "" : "/")
-                                      : arena_printf(arena, ENDPOINT, STR_ARG(access->universe));
+    struct str base = gcp_call_base(call, access, arena);
     struct str path = call->operation.len > 0 ? call->operation : call->request.path;
     const char *wait = call->is_held ? "/wait" : "";
+    if (call->request.has_project) {
+        return arena_printf(arena, "%.*s%.*s", STR_ARG(base), STR_ARG(path));
+    }
     AUTO_BUF struct buf id;
     buf_init(&id, GCP_REQUEST_ID_SIZE + 16);
     if (is_change(call) && call->operation.len == 0) {
@@ -371,6 +399,9 @@ static void gcp_call_send(void *context)
     }
     if (client->found_project.len == 0) {
         client->found_project = arena_str(&client->arena, access->project);
+    }
+    if (client->source.len == 0) {
+        client->source = arena_str(&client->arena, access->source);
     }
     if (gcp_client_project(client).len == 0) {
         gcp_call_set(call, OUTCOME_INVALID, 0,

@@ -40,6 +40,8 @@ void gcp_client_free(struct gcp_client *client); /* ends all calls without callb
 /* Google's time in ms since 1970; before the first reply, this machine's. */
 int64_t gcp_client_now_ms(const struct gcp_client *client);
 struct str gcp_client_project(const struct gcp_client *client); /* empty: not known yet */
+/* "authorized_user /path": where the token comes from; empty: not known yet. */
+struct str gcp_client_source(const struct gcp_client *client);
 
 /* ---- the lease ---- */
 
@@ -69,6 +71,8 @@ enum { GCP_REQUEST_ID_SIZE = 37 }; /* a UUID and a NUL */
 struct gcp_request {
     const char *name;      /* for messages: "instances.insert" */
     const char *method;    /* NULL: GET */
+    const char *service;   /* another API, which is only read: "iam"; NULL: compute */
+    bool has_project;      /* the path begins with its own project; always for other APIs */
     struct str path;       /* below the project, encoded, with its query */
     const json_t *body;    /* NULL: none */
     struct str request_id; /* of a change; empty: a new one */

@@ -60,7 +60,7 @@ static void host_key_later(struct gcp_operation *operation)
 {
     int64_t delay = FIRST_MS << (operation->tries < 3 ? operation->tries : 3);
     operation->is_sent = false;
-    if (operation->probe) {
+    if (operation->port) {
         gcp_later(operation, BLIND_MS, host_key_ask);
         return;
     }
@@ -71,8 +71,8 @@ static void host_key_later(struct gcp_operation *operation)
 static void host_key_on_open(void *context)
 {
     struct gcp_operation *operation = context;
-    tcp_probe_end(operation->probe);
-    operation->probe = NULL;
+    tcp_probe_end(operation->port);
+    operation->port = NULL;
     if (!operation->is_sent) {
         gcp_later(operation, 0, host_key_ask);
     }
@@ -127,7 +127,7 @@ void gcp_host_key(struct provider *base, struct str id, struct str zone, struct 
     operation->listed = machine;
     operation->listed_count = 1;
     operation->until_ms = loop_now_ms(operation->provider->loop) + WAIT_MS;
-    operation->probe = tcp_probe_start(operation->provider->loop, address, SSH_PORT,
-                                       host_key_on_open, operation);
-    gcp_later(operation, operation->probe ? BLIND_MS : 0, host_key_ask);
+    operation->port = tcp_probe_start(operation->provider->loop, address, SSH_PORT,
+                                      host_key_on_open, operation);
+    gcp_later(operation, operation->port ? BLIND_MS : 0, host_key_ask);
 }
