@@ -105,19 +105,33 @@ static bool open_aws(struct cloud_session *session, const struct config *config,
            aws_provider_open(client, &setup, cluster, ret_provider, err);
 }
 
-static bool open_gcp(struct cloud_session *session, const struct provider_cluster *cluster,
-                     struct provider **ret_provider, struct err *err)
+/* As in Ray: the key or token of the file is used instead of everything else. */
+static void cloud_provider_take_gcp(const struct config *config, struct gcp_setup *setup)
+{
+    const struct value *given = value_get_c(config->provider, "gcp_credentials");
+    struct str text = value_text(value_get_c(given, "credentials"));
+    if (str_is(value_text(value_get_c(given, "type")), "credentials_token")) {
+        setup->given_token = text;
+    } else {
+        setup->given_key = text;
+    }
+}
+
+static bool open_gcp(struct cloud_session *session, const struct config *config,
+                     const struct provider_cluster *cluster, struct provider **ret_provider,
+                     struct err *err)
 {
     if (!cloud_session_open_http(session, err)) {
         return false;
     }
     struct aws_client_setup mine = cloud_session_aws(session);
-    const struct gcp_setup setup = {.loop = mine.loop,
-                                    .http = mine.http,
-                                    .children = mine.children,
-                                    .log = mine.log,
-                                    .redact = mine.redact,
-                                    .environ = mine.environ};
+    struct gcp_setup setup = {.loop = mine.loop,
+                              .http = mine.http,
+                              .children = mine.children,
+                              .log = mine.log,
+                              .redact = mine.redact,
+                              .environ = mine.environ};
+    cloud_provider_take_gcp(config, &setup);
     return gcp_provider_open(&setup, mine.seed, cluster, ret_provider, err);
 }
 
@@ -190,7 +204,7 @@ bool cloud_provider_open_on(struct cloud_session *session, const struct config *
         return open_plugin(session, config, head, cluster, arena, ret_provider, err);
     }
     if (str_is(config->provider_type, "gcp")) {
-        return open_gcp(session, cluster, ret_provider, err);
+        return open_gcp(session, config, cluster, ret_provider, err);
     }
     return config_is_local(config)
                ? open_local(session, config, head, cluster, arena, ret_provider, err)

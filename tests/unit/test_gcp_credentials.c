@@ -439,6 +439,42 @@ static void test_secrets_are_registered(void **state)
     stage_close(&stage);
 }
 
+/* The token or key of the cluster file comes before the login, and is not asked for. */
+static void test_given_credentials(void **state)
+{
+    struct stage stage;
+    struct call call;
+    char key[256];
+    (void)state;
+    stage_open(&stage);
+    stage_login(&stage);
+    for (int i = 0; i < 3; i++) {
+        gcp_credentials_free(stage.credentials);
+        snprintf(key, sizeof(key),
+                 "{\"type\":\"external_account_authorized_user\",\"client_id\":\"id\","
+                 "\"client_secret\":\"other-secret\",\"refresh_token\":\"given-refresh\","
+                 "\"token_url\":\"http://%s/token\"}",
+                 stage.host);
+        stage.setup.given_token = i == 0 ? STR("given-token") : STR("");
+        stage.setup.given_key = i == 1 ? str_from(key) : i == 2 ? STR("s3cretkey") : STR("");
+        stage.credentials = gcp_credentials_new(&stage.setup);
+        call_run(&stage, &call);
+        if (i == 0) {
+            assert_string_equal(call.token, "given-token");
+            assert_int_equal(stage.service.requests, 0);
+            assert_true(is_masked(&stage, "given-token"));
+        } else if (i == 1) {
+            assert_string_equal(call.token, "sEcReT-0001");
+            assert_non_null(strstr(stage.service.body, "refresh_token=given-refresh"));
+            assert_true(is_masked(&stage, "other-secret"));
+        } else {
+            assert_like(str_from(call.text), "provider.gcp_credentials: invalid JSON*");
+            assert_null(strstr(call.text, "s3cretkey"));
+        }
+    }
+    stage_close(&stage);
+}
+
 static void test_broken_files(void **state)
 {
     static const char *const rows[][2] = {
@@ -579,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_rotation_in_a_failed_fetch),
         cmocka_unit_test(test_expired_on_arrival),
         cmocka_unit_test(test_secrets_are_registered),
+        cmocka_unit_test(test_given_credentials),
         cmocka_unit_test(test_broken_files),
         cmocka_unit_test(test_metadata_is_asked_once),
         cmocka_unit_test(test_metadata_failures),

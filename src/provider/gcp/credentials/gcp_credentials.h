@@ -1,11 +1,11 @@
 /*
  * gcp_credentials.h: an access token for Google's APIs: fetched on demand, cached and refreshed.
  *
- * The source is found as in google-auth (adc_search.h): a file, gcloud's login, or the metadata
- * server of a VM. There is one fetch at a time; calls that need a token wait for it. Refreshed in
- * the background from 225 seconds before expiry (the metadata server returns the same token before
- * that); in the last minute all calls wait. While the old token is valid, a failed refresh only
- * logs a warning.
+ * The source is given, or found as in google-auth (adc_search.h): a file, gcloud's login, or the
+ * metadata server of a VM. There is one fetch at a time; calls that need a token wait for it.
+ * Refreshed in the background from 225 seconds before expiry (the metadata server returns the same
+ * token before that); in the last minute all calls wait. While the old token is valid, a failed
+ * refresh only logs a warning.
  *
  * No secret is in an error, a log line or a source's name; every secret found is registered with
  * the redactor.
@@ -34,6 +34,8 @@ struct gcp_setup {
     const struct log *log;
     struct redact *redact;      /* every secret found is registered here; NULL: nowhere */
     const char *const *environ; /* as in variable.h */
+    struct str given_key;       /* a service account's key, as JSON: the only source; or empty */
+    struct str given_token;     /* the same, as a token */
     struct str scope;           /* empty: cloud-platform */
     int64_t pause_ms;           /* before the first retry; 0: 1 s */
     const char *product_path;   /* names the machine's maker; NULL: Linux's file. For tests */

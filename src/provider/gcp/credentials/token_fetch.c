@@ -15,6 +15,8 @@
 
 #define SCOPE_IAM "https://www.googleapis.com/auth/iam"
 
+#define GIVEN_NAME "provider.gcp_credentials"
+
 enum { TRIES_MAX = 3, PAUSE_MS = 1000, RENEW_S = 225, FORM_BYTES_MAX = 1024 * 1024 };
 
 int64_t token_fetch_now(const struct token_fetch *fetch)
@@ -574,17 +576,11 @@ static void token_fetch_from_file(struct token_fetch *fetch)
     ways[file->type](fetch);
 }
 
-static void token_fetch_load(struct token_fetch *fetch, struct str path)
+/* `name` is the path, or the key of the cluster file. */
+static void token_fetch_parse(struct token_fetch *fetch, struct str text, struct str name)
 {
     struct err err = {0};
-    struct str text;
-    fetch->access.source = path;
-    if (!token_fetch_read(fetch, path, &text, &err)) {
-        fetch->access.source = STR("");
-        token_fetch_fail(fetch, ERR_AUTH, "cannot read the Google credentials: %s%s", err.text,
-                         fetch->is_gcloud ? "" : " (GOOGLE_APPLICATION_CREDENTIALS)");
-        return;
-    }
+    fetch->access.source = name;
     if (!adc_file_read(text, &fetch->arena, &fetch->file, &err)) {
         token_fetch_fail(fetch, err.kind, "%s", err.text);
         return;
@@ -596,11 +592,38 @@ static void token_fetch_load(struct token_fetch *fetch, struct str path)
         return;
     }
     fetch->access.source = arena_printf(&fetch->arena, "%s %.*s", adc_type_name(fetch->file.type),
-                                        STR_ARG(path));
+                                        STR_ARG(name));
     fetch->access.universe = fetch->file.universe;
     fetch->access.quota_project = fetch->search.quota_project.len > 0 ? fetch->search.quota_project
                                                                       : fetch->file.quota_project;
     token_fetch_from_file(fetch);
+}
+
+static void token_fetch_load(struct token_fetch *fetch, struct str path)
+{
+    struct err err = {0};
+    struct str text;
+    if (!token_fetch_read(fetch, path, &text, &err)) {
+        token_fetch_fail(fetch, ERR_AUTH, "cannot read the Google credentials: %s%s", err.text,
+                         fetch->is_gcloud ? "" : " (GOOGLE_APPLICATION_CREDENTIALS)");
+        return;
+    }
+    token_fetch_parse(fetch, text, path);
+}
+
+/* It cannot be refreshed: Google refuses it when it has expired. */
+static void token_fetch_use_given(struct token_fetch *fetch)
+{
+    struct token_reply token = {.token = fetch->setup->given_token, .expires_at = INT64_MAX};
+    fetch->access.source = STR(GIVEN_NAME);
+    if (!token_is_sendable(token.token)) {
+        token_fetch_fail(fetch, ERR_AUTH, "the token contains characters that cannot be sent");
+        return;
+    }
+    fetch->current = &fetch->file;
+    fetch->file.universe = fetch->access.universe = STR(ADC_UNIVERSE);
+    fetch->access.quota_project = fetch->search.quota_project;
+    token_fetch_take(fetch, &token);
 }
 
 /* Reads the files each time, because users log in again while a program runs. */
@@ -610,7 +633,12 @@ static void token_fetch_do_start(void *context)
     struct adc_search *search = &fetch->search;
     adc_search_plan(fetch->setup->environ, &fetch->arena, search);
     bool is_named = search->named_path.len > 0 && !str_eq(search->named_path, search->gcloud_path);
-    if (is_named) {
+    if (fetch->setup->given_token.len > 0) {
+        token_fetch_use_given(fetch);
+    } else if (fetch->setup->given_key.len > 0) {
+        token_fetch_parse(fetch, arena_str(&fetch->arena, fetch->setup->given_key),
+                          STR(GIVEN_NAME));
+    } else if (is_named) {
         token_fetch_load(fetch, search->named_path);
     } else if (file_stat(search->gcloud_path.ptr).kind == FILE_REGULAR) {
         fetch->is_gcloud = true;
