@@ -119,7 +119,9 @@ struct gcp_operation {
 
     /* What it is about; each operation uses some of these. */
     struct take_request request;
-    struct str uid; /* for a new record */
+    struct str uid;   /* for a new record */
+    struct str *uids; /* found */
+    size_t uid_count;
     bool has_listed, keeps_uid, is_by_name, is_look, is_admit, is_sent, is_failed;
     bool looks_again; /* a rule was in the way */
     int64_t lease_ms;

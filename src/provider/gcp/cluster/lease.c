@@ -255,8 +255,7 @@ void gcp_release(struct provider *base, provider_done_fn *done, void *context)
 
 static void lease_on_found(struct gcp_operation *operation)
 {
-    struct str *uids = ARENA_ARRAY(&operation->arena, operation->listed_count, struct str);
-    struct cluster_found found = {.uids = uids, .uid_count = lease_uids(operation, uids)};
+    struct cluster_found found = {.uids = operation->uids, .uid_count = operation->uid_count};
     if (operation->record) {
         struct cluster_lease lease = host_record_lease(operation->record);
         found.has_lease = true;
@@ -268,13 +267,63 @@ static void lease_on_found(struct gcp_operation *operation)
     gcp_end(operation);
 }
 
+/* The uid at the end of a rule's description; empty: none. */
+static struct str lease_uid_of_rule(const json_t *rule)
+{
+    struct str text = host_record_text(rule, "description");
+    size_t at = str_find(text, TAG_CLUSTER_UID "=");
+    return at == SIZE_MAX ? STR("") : str_sub(text, at + sizeof(TAG_CLUSTER_UID), text.len);
+}
+
+/* Rules may be all that is left. */
+static void lease_on_rules(struct gcp_operation *operation)
+{
+    size_t rules = gcp_is_fine(operation) ? json_array_size(operation->items) : 0;
+    struct str *uids = ARENA_ARRAY(&operation->arena, operation->uid_count + rules, struct str);
+    for (size_t i = 0; i < operation->uid_count; i++) {
+        uids[i] = operation->uids[i];
+    }
+    for (size_t i = 0; i < rules; i++) {
+        struct str uid = lease_uid_of_rule(json_array_get(operation->items, i));
+        size_t at = 0;
+        while (at < operation->uid_count && !str_eq(uids[at], uid)) {
+            at++;
+        }
+        if (at == operation->uid_count && uid.len > 0) {
+            uids[operation->uid_count++] = uid;
+        }
+    }
+    operation->uids = uids;
+    lease_on_found(operation);
+}
+
+static void lease_on_named(struct gcp_operation *operation)
+{
+    struct arena *arena = &operation->arena;
+    operation->uids = ARENA_ARRAY(arena, operation->listed_count, struct str);
+    operation->uid_count = lease_uids(operation, operation->uids);
+    for (size_t i = 0; i < operation->uid_count; i++) { /* the listing goes with the next one */
+        operation->uids[i] = arena_str(arena, operation->uids[i]);
+    }
+    if (!gcp_is_fine(operation)) {
+        lease_on_found(operation);
+        return;
+    }
+    struct str filter = arena_printf(arena, "name eq shoal-%.*s-.*",
+                                     STR_ARG(operation->provider->part));
+    gcp_read_items(operation, "firewalls.list",
+                   arena_printf(arena, "global/firewalls?filter=%.*s",
+                                STR_ARG(gcp_encoded(operation, filter))),
+                   NULL, lease_on_rules);
+}
+
 static void lease_on_read(struct gcp_operation *operation)
 {
     if (!gcp_is_fine(operation)) {
         lease_on_found(operation);
         return;
     }
-    gcp_read_by_name(operation, lease_on_found);
+    gcp_read_by_name(operation, lease_on_named);
 }
 
 void gcp_find(struct provider *base, provider_found_fn *done, void *context)
