@@ -289,21 +289,31 @@ bool cluster_state_note_file(const struct cluster_state *state, const char *path
 
 struct known_search {
     struct str before, behind; /* the folder's name before and after the region */
+    struct str home;
     struct arena *arena;
     struct cluster_known *known;
-    size_t count, most;
+    size_t count, most, cloud;
 };
 
-/* "us-west-2": another cluster's name may end with a dash and ours. */
-static bool is_region(struct str text)
+/* The clouds whose clusters can be named, and how many dashes are in their regions. */
+static const struct {
+    const char *cloud;
+    size_t least, most;
+} named_clouds[] = {{"aws", 2, 3}, {"gcp", 1, 1}};
+
+/* "us-west-2", "us-west1": another cluster's name may end with a dash and ours. */
+static bool is_region(size_t cloud, struct str text)
 {
     size_t dashes = 0;
     for (size_t i = 0; i < text.len; i++) {
         dashes += text.ptr[i] == '-';
     }
     char last = text.len > 0 ? text.ptr[text.len - 1] : '\0';
-    return dashes >= 2 && dashes <= 3 && last >= '0' && last <= '9';
+    return dashes >= named_clouds[cloud].least && dashes <= named_clouds[cloud].most &&
+           last >= '0' && last <= '9';
 }
+
+static void read_file_of(struct str folder, struct arena *arena, struct cluster_known *known);
 
 static void take_known(void *context, const struct file_entry *entry)
 {
@@ -315,8 +325,13 @@ static void take_known(void *context, const struct file_entry *entry)
         return;
     }
     struct str region = str_sub(folder, search->before.len, folder.len - search->behind.len);
-    if (is_region(region)) {
-        search->known[search->count++].region = arena_str(search->arena, region);
+    if (is_region(search->cloud, region)) {
+        struct cluster_known *known = &search->known[search->count++];
+        known->cloud = named_clouds[search->cloud].cloud;
+        known->region = arena_str(search->arena, region);
+        read_file_of(
+            arena_printf(search->arena, "%.*s/%.*s", STR_ARG(search->home), STR_ARG(folder)),
+            search->arena, known);
     }
 }
 
@@ -336,19 +351,17 @@ size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_
                            size_t most)
 {
     AUTO_BUF struct buf encoded;
-    struct known_search search = {.arena = arena, .known = ret_known, .most = most};
-    struct str home = state_home(arena);
+    struct known_search search = {
+        .arena = arena,
+        .known = ret_known,
+        .most = most,
+        .home = arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena)))};
     buf_init(&encoded, KEY_FILE_BYTES_MAX);
     encode_uri(&encoded, name, "");
-    search.before = STR("aws-");
     search.behind = arena_printf(arena, "-%.*s", STR_ARG(buf_str(&encoded)));
-    if (name.len > 0) {
-        file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(home)).ptr, take_known, &search);
-    }
-    for (size_t i = 0; i < search.count; i++) {
-        read_file_of(arena_printf(arena, "%.*s/shoal/aws-%.*s%.*s", STR_ARG(home),
-                                  STR_ARG(ret_known[i].region), STR_ARG(search.behind)),
-                     arena, &ret_known[i]);
+    for (; name.len > 0 && search.cloud < ARRAY_LEN(named_clouds); search.cloud++) {
+        search.before = arena_printf(arena, "%s-", named_clouds[search.cloud].cloud);
+        file_list(search.home.ptr, take_known, &search);
     }
     return search.count;
 }
@@ -363,12 +376,16 @@ static void take_name(void *context, const struct file_entry *entry)
 {
     const struct name_search *search = context;
     struct str folder = entry->name;
-    struct str cloud = str_cut(&folder, '-');
-    if (!str_is(cloud, "aws") || str_find_char(folder, '%') != SIZE_MAX) {
+    struct str word = str_cut(&folder, '-');
+    size_t cloud = 0;
+    while (cloud < ARRAY_LEN(named_clouds) && !str_is(word, named_clouds[cloud].cloud)) {
+        cloud++;
+    }
+    if (cloud == ARRAY_LEN(named_clouds) || str_find_char(folder, '%') != SIZE_MAX) {
         return;
     }
     for (size_t i = 1; i + 1 < folder.len; i++) {
-        if (folder.ptr[i] == '-' && is_region(str_sub(folder, 0, i))) {
+        if (folder.ptr[i] == '-' && is_region(cloud, str_sub(folder, 0, i))) {
             search->take(search->context, str_sub(folder, i + 1, folder.len));
             return;
         }

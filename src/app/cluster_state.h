@@ -90,6 +90,7 @@ bool cluster_state_note_file(const struct cluster_state *state, const char *path
 
 /* A cluster that was started from this machine. */
 struct cluster_known {
+    const char *cloud; /* provider.type */
     struct str region;
     const char *file; /* the cluster file; NULL if unknown */
 };

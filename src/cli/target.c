@@ -48,11 +48,13 @@ static bool find_file(struct target *target, struct input_overrides *overrides, 
         return err->kind == ERR_NONE;
     }
     if (!known.file || file_stat(known.file).kind != FILE_REGULAR) {
+        bool is_aws = strcmp(known.cloud, "aws") == 0;
         return err_set(err, ERR_NOT_FOUND,
                        "the file of cluster %s was not found on this machine%s%s; give its new "
-                       "path, or remove the cluster: shoal down %s --region %.*s",
-                       word, known.file ? ": " : "", known.file ? known.file : "", word,
-                       STR_ARG(known.region));
+                       "path%s%s%s%.*s",
+                       word, known.file ? ": " : "", known.file ? known.file : "",
+                       is_aws ? ", or remove the cluster: shoal down " : "", is_aws ? word : "",
+                       is_aws ? " --region " : "", STR_ARG(is_aws ? known.region : STR("")));
     }
     target->file = known.file;
     if (overrides->cluster_name.len == 0) {

@@ -1,5 +1,7 @@
 """Whole clusters on Google Compute Engine's stand-in: the head and its workers, from up to down."""
 
+import json
+
 import pytest
 
 import gce_front
@@ -24,3 +26,25 @@ def test_up_to_down(front):
     laptop("down", "-y", file)
     assert front.remains() == {}
     assert "bug" not in front.log()
+
+
+def test_credentials_of_the_file_and_the_clusters_name(front):
+    """The token of the file is enough, and stays here. Later commands need no call to Google."""
+    laptop = front.laptop("alice")
+    (laptop.home / gce_front.ADC).unlink()
+    token = front.mint()["token"]
+    file = front.cluster("demo", workers=0)
+    file["provider"]["gcp_credentials"] = {"type": "credentials_token", "credentials": token}
+    path = laptop.file("cluster.yaml", file)
+    done = laptop("up", "-y", path)
+    assert token not in done.out + done.err
+    [head] = front.alive("demo")
+    found = head.run("sh", "-c", f"grep -rlsI -D skip -- {token} /home/ubuntu || echo nowhere")
+    assert found == "nowhere\n"
+    assert token not in json.dumps(head.row)
+    assert laptop("exec", path, "hostname").out.strip() == head.name
+    before = len(front.calls())
+    assert laptop("exec", "demo", "hostname").out.strip() == head.name
+    assert len([row for row in front.calls()[before:] if row["who"] == "laptop"]) == 0
+    laptop("down", "-y", "demo")
+    assert front.remains() == {}

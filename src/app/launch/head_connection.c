@@ -45,8 +45,16 @@ static struct str record_account(const struct launcher_setup *setup, struct aren
                                         "AWS_ROLE_ARN",
                                         "AWS_WEB_IDENTITY_TOKEN_FILE",
                                         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI"};
+                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                                        "GOOGLE_APPLICATION_CREDENTIALS",
+                                        "GOOGLE_CLOUD_PROJECT",
+                                        "GCLOUD_PROJECT",
+                                        "CLOUDSDK_CONFIG",
+                                        "CLOUDSDK_CORE_PROJECT",
+                                        "CLOUDSDK_ACTIVE_CONFIG_NAME",
+                                        "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"};
     static const char *const keys[] = {"aws_access_key_id", "profile_name", "endpoint_url"};
+    const struct value *google = value_get_c(setup->config->provider, "gcp_credentials");
     AUTO_BUF struct buf text;
     uint8_t digest[SHA256_BYTES];
     char hex[2 * SHA256_BYTES + 1] = {0};
@@ -57,6 +65,9 @@ static struct str record_account(const struct launcher_setup *setup, struct aren
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         buf_addf(&text, "%.*s\n", STR_ARG(value_text(value_get_c(given, keys[i]))));
     }
+    buf_addf(&text, "%.*s\n%.*s\n",
+             STR_ARG(value_text(value_get_c(setup->config->provider, "project_id"))),
+             STR_ARG(value_text(value_get_c(google, "credentials"))));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);
         buf_addf(&text, "%s\n", value ? value : "");
@@ -186,7 +197,7 @@ static bool connection_use(const struct launcher_setup *setup, struct arena *are
 /* Own machines read the head's record. What selects the cloud of a plug-in is not known. */
 static bool connection_is_shared(const struct config *config)
 {
-    return str_is(config->provider_type, "aws");
+    return str_is(config->provider_type, "aws") || str_is(config->provider_type, "gcp");
 }
 
 bool head_connection_recall(const struct launcher_setup *setup, struct arena *arena,
