@@ -3,19 +3,22 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "config/catalog/catalog.h"
+#include "config/catalog/gce_machine.h"
 #include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { INIT_FILE_BYTES = 16 * 1024, INIT_ANSWER_BYTES = 128, INIT_PATH_BYTES = 4096 };
-enum { INIT_NAME_BYTES = 63, INIT_WORKERS_MAX = 10000 };
+enum { INIT_NAME_BYTES = 63, INIT_GCP_NAME_BYTES = 36, INIT_WORKERS_MAX = 10000 };
 
 struct init_fields {
     const char *file;
+    const char *provider, *project;
     const char *name, *region, *type;
     const char *max_workers; /* text, as in an answer */
     bool is_on_demand, is_yes;
@@ -26,13 +29,19 @@ static const struct operand operands[] = {
      "The file to write. The default is cluster.yaml. An existing file is never changed."},
 };
 
+static const char *const init_providers[] = {"aws", "gcp", NULL};
+
 static const struct option options[] = {
+    {"provider", 0, OPTION_CHOICE, offsetof(struct init_fields, provider), "TYPE", init_providers,
+     "The cloud: aws (the default) or gcp."},
+    {"project", 0, OPTION_TEXT, offsetof(struct init_fields, project), "ID", NULL,
+     "For gcp: the ID of the project. The default is GOOGLE_CLOUD_PROJECT."},
     {"name", 'n', OPTION_TEXT, offsetof(struct init_fields, name), "NAME", NULL,
      "The name of the cluster. The default is the name of this directory."},
     {"region", 0, OPTION_TEXT, offsetof(struct init_fields, region), "REGION", NULL,
-     "The AWS region, such as us-west-2."},
+     "The region, such as us-west-2, or us-central1 on gcp."},
     {"instance-type", 't', OPTION_TEXT, offsetof(struct init_fields, type), "TYPE", NULL,
-     "The EC2 instance type of the workers, such as m5.large or g5.xlarge."},
+     "The instance type of the workers, such as m5.large, or n2-standard-8 on gcp."},
     {"max-workers", 0, OPTION_TEXT, offsetof(struct init_fields, max_workers), "N", NULL,
      "The largest number of workers."},
     {"on-demand", 0, OPTION_FLAG, offsetof(struct init_fields, is_on_demand), NULL, NULL,
@@ -44,15 +53,17 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal init", "Answer three questions, and write cluster.yaml."},
     {"shoal init -y --region us-east-1 -t g5.xlarge gpu.yaml", "Write gpu.yaml without questions."},
+    {"shoal init --provider gcp --project my-project-id", "Write a file for Google Cloud."},
 };
 
 /* ---- the answers ---- */
 
 struct init_plan {
     const struct cli *cli;
-    const char *name, *region, *type;
+    const char *project, *name, *region, *type;
     int64_t max_workers;
-    bool asks;
+    struct machine_type machine; /* gcp: of the workers */
+    bool asks, is_gcp;
 };
 
 /* A check returns NULL, or what is wrong with the answer. */
@@ -70,6 +81,11 @@ static const char *init_check_type(struct init_plan *plan, const char *answer)
 {
     struct str type = str_from(answer);
     plan->type = answer;
+    if (plan->is_gcp) {
+        return gce_machine_type(type, &plan->machine) && str_find_char(type, '/') == SIZE_MAX
+                   ? NULL
+                   : "this is not the name of a machine type; an example is n2-standard-8";
+    }
     if (catalog_ec2_has(type)) {
         return NULL;
     }
@@ -79,6 +95,15 @@ static const char *init_check_type(struct init_plan *plan, const char *answer)
                               STR_ARG(near))
                      .ptr
                : "EC2 has no such instance type; an example is m5.large";
+}
+
+static const char *init_check_project(struct init_plan *plan, const char *answer)
+{
+    size_t plain = strspn(answer, "abcdefghijklmnopqrstuvwxyz0123456789-.:");
+    plan->project = answer;
+    return plain >= 6 && plain <= INIT_NAME_BYTES && answer[plain] == '\0'
+               ? NULL
+               : "give the ID of the project, which `gcloud projects list` prints";
 }
 
 static const char *init_check_workers(struct init_plan *plan, const char *answer)
@@ -124,16 +149,17 @@ static bool init_settle(struct init_plan *plan, const char *given, const char *o
 }
 
 /* The name of this directory, with dashes for what a name cannot contain. */
-static const char *init_name_of_folder(struct arena *arena)
+static const char *init_name_of_folder(struct arena *arena, bool is_gcp)
 {
     char path[INIT_PATH_BYTES];
     AUTO_BUF struct buf name;
+    size_t most = is_gcp ? INIT_GCP_NAME_BYTES : INIT_NAME_BYTES;
     buf_init(&name, INIT_NAME_BYTES);
     const char *slash = getcwd(path, sizeof(path)) ? strrchr(path, '/') : NULL;
-    for (const char *c = slash ? slash + 1 : ""; *c && name.len < INIT_NAME_BYTES - 1; c++) {
-        bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                        (*c >= '0' && *c <= '9');
-        buf_add_char(&name, is_plain ? *c : '-');
+    for (const char *c = slash ? slash + 1 : ""; *c && name.len < most - 1; c++) {
+        bool is_capital = *c >= 'A' && *c <= 'Z';
+        bool is_plain = (*c >= 'a' && *c <= 'z') || is_capital || (*c >= '0' && *c <= '9');
+        buf_add_char(&name, !is_plain ? '-' : is_capital && is_gcp ? (char)(*c - 'A' + 'a') : *c);
     }
     struct str text = buf_str(&name);
     while (text.len > 0 && text.ptr[text.len - 1] == '-') {
@@ -145,8 +171,15 @@ static const char *init_name_of_folder(struct arena *arena)
     return text.len > 0 ? arena_str(arena, text).ptr : "demo";
 }
 
-static bool init_check_name(const char *name, struct err *err)
+static bool init_check_name(const char *name, bool is_gcp, struct err *err)
 {
+    size_t small = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    if (is_gcp && (name[0] == '\0' || name[small] != '\0' || small >= INIT_GCP_NAME_BYTES)) {
+        return err_set(err, ERR_USAGE,
+                       "on gcp, --name can contain only small letters, digits and dashes, at most "
+                       "%d of them",
+                       INIT_GCP_NAME_BYTES - 1);
+    }
     size_t plain = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
     bool is_fine = name[0] != '\0' && name[plain] == '\0' && plain < INIT_NAME_BYTES;
     return is_fine || err_set(err, ERR_USAGE,
@@ -155,8 +188,11 @@ static bool init_check_name(const char *name, struct err *err)
                               INIT_NAME_BYTES - 1);
 }
 
-static const char *init_default_region(void)
+static const char *init_default_region(bool is_gcp)
 {
+    if (is_gcp) {
+        return "us-central1";
+    }
     const char *region = getenv("AWS_REGION");
     region = region && region[0] ? region : getenv("AWS_DEFAULT_REGION");
     return region && region[0] ? region : "us-west-2";
@@ -164,12 +200,20 @@ static const char *init_default_region(void)
 
 static bool init_plan_read(struct init_plan *plan, const struct init_fields *given, struct err *err)
 {
-    plan->name = given->name ? given->name : init_name_of_folder(plan->cli->arena);
-    return init_check_name(plan->name, err) &&
-           init_settle(plan, given->region, "--region", "AWS region", init_default_region(),
-                       init_check_region, err) &&
+    const char *project = getenv("GOOGLE_CLOUD_PROJECT");
+    plan->is_gcp = given->provider && strcmp(given->provider, "gcp") == 0;
+    plan->name = given->name ? given->name : init_name_of_folder(plan->cli->arena, plan->is_gcp);
+    if (given->project && !plan->is_gcp) {
+        return err_set(err, ERR_USAGE, "--project needs --provider gcp");
+    }
+    return init_check_name(plan->name, plan->is_gcp, err) &&
+           (!plan->is_gcp || init_settle(plan, given->project, "--project", "Project ID",
+                                         project ? project : "", init_check_project, err)) &&
+           init_settle(plan, given->region, "--region",
+                       plan->is_gcp ? "Google Cloud region" : "AWS region",
+                       init_default_region(plan->is_gcp), init_check_region, err) &&
            init_settle(plan, given->type, "--instance-type", "Instance type of the workers",
-                       "m5.large", init_check_type, err) &&
+                       plan->is_gcp ? "n2-standard-4" : "m5.large", init_check_type, err) &&
            init_settle(plan, given->max_workers, "--max-workers", "Largest number of workers", "4",
                        init_check_workers, err);
 }
@@ -182,16 +226,27 @@ static const char init_spot[] =
     "      InstanceMarketOptions:\n"
     "        MarketType: spot\n";
 
-static void init_add_file(struct buf *out, const struct init_plan *plan, bool is_on_demand)
+/* The keys of the cloud. */
+static void init_add_cloud(struct buf *out, const struct init_plan *plan)
 {
     buf_addf(out,
-             "# A Ray cluster on AWS. All keys are optional except cluster_name and provider.\n"
+             "# A Ray cluster on %s. All keys are optional except cluster_name and provider.\n"
              "\n"
              "cluster_name: %s\n"
              "\n"
              "provider:\n"
-             "  type: aws\n"
-             "  region: %s\n"
+             "  type: %s\n"
+             "  region: %s\n",
+             plan->is_gcp ? "Google Cloud" : "AWS", plan->name, plan->is_gcp ? "gcp" : "aws",
+             plan->region);
+    if (plan->is_gcp) {
+        buf_addf(out,
+                 "  # Shoal also takes several zones, with commas; ray up takes one.\n"
+                 "  availability_zone: %s-b\n"
+                 "  project_id: %s\n",
+                 plan->region, plan->project);
+    }
+    buf_addf(out,
              "  # Terminate idle instances. Ray's default stops them instead, and stopped disks\n"
              "  # cost money.\n"
              "  cache_stopped_nodes: false\n"
@@ -204,7 +259,62 @@ static void init_add_file(struct buf *out, const struct init_plan *plan, bool is
              "\n"
              "head_node_type: head\n"
              "\n",
-             plan->name, plan->region, plan->max_workers);
+             plan->max_workers);
+}
+
+/* On gcp, Ray requires `resources`, and Shoal has no image of its own. */
+static void init_add_gcp_node(struct buf *out, const char *type)
+{
+    buf_addf(out,
+             "    node_config:\n"
+             "      machineType: %s\n"
+             "      disks:\n"
+             "        - boot: true\n"
+             "          autoDelete: true\n"
+             "          initializeParams:\n"
+             "            diskSizeGb: 50\n"
+             "            sourceImage: "
+             "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts\n",
+             type);
+}
+
+static void init_add_gcp_types(struct buf *out, const struct init_plan *plan, bool is_on_demand)
+{
+    buf_add_c(out, "available_node_types:\n"
+                   "  head:\n"
+                   "    # Offer no CPUs, so that tasks run on workers and the head stays "
+                   "responsive.\n"
+                   "    resources: {CPU: 0}\n"
+                   "    # Passed to Compute Engine unchanged.\n");
+    init_add_gcp_node(out, "n2-standard-4");
+    buf_addf(out,
+             "\n"
+             "  worker:\n"
+             "    min_workers: 0\n"
+             "    max_workers: %" PRId64 "\n"
+             "    resources: {CPU: %" PRIu32,
+             plan->max_workers, plan->machine.vcpus);
+    if (plan->machine.gpus > 0) {
+        buf_addf(out, ", GPU: %" PRIu32, plan->machine.gpus);
+    }
+    buf_add_c(out, "}\n");
+    init_add_gcp_node(out, plan->type);
+    if (!is_on_demand || plan->machine.gpus > 0) {
+        buf_add_c(out, "      scheduling:\n");
+    }
+    if (!is_on_demand) {
+        buf_add_c(out, "        # Spot instances cost less, and Google can preempt them. To use "
+                       "on-demand\n"
+                       "        # instances, remove this line.\n"
+                       "        - preemptible: true\n");
+    }
+    if (plan->machine.gpus > 0) {
+        buf_add_c(out, "        - onHostMaintenance: TERMINATE\n");
+    }
+}
+
+static void init_add_aws_types(struct buf *out, const struct init_plan *plan, bool is_on_demand)
+{
     buf_addf(out,
              "# CPUs, GPUs and memory of each type follow from its InstanceType.\n"
              "available_node_types:\n"
@@ -222,6 +332,16 @@ static void init_add_file(struct buf *out, const struct init_plan *plan, bool is
              "      InstanceType: %s\n"
              "%s",
              plan->max_workers, plan->type, is_on_demand ? "" : init_spot);
+}
+
+static void init_add_file(struct buf *out, const struct init_plan *plan, bool is_on_demand)
+{
+    init_add_cloud(out, plan);
+    if (plan->is_gcp) {
+        init_add_gcp_types(out, plan, is_on_demand);
+    } else {
+        init_add_aws_types(out, plan, is_on_demand);
+    }
     buf_add_c(out,
               "\n"
               "# Commands that run on every node before Ray starts. They run again after each\n"
@@ -280,15 +400,16 @@ static int verb_init_run(const struct cli *cli, const void *fields)
         return output_error(cli, &err);
     }
     fprintf(cli->out,
-            "wrote %s: cluster %s in %s, head m5.large, up to %" PRId64 " %s worker%s %s\n"
+            "wrote %s: cluster %s in %s, head %s, up to %" PRId64 " %s worker%s %s\n"
             "\n"
-            "  shoal check %s    checks the file and your AWS account, and changes nothing\n"
+            "  shoal check %s    checks the file and your %s, and changes nothing\n"
             "  shoal plan %s     shows what will be created, with the price per hour\n"
             "  shoal up %s       starts the cluster\n"
             "  shoal down %s     removes it\n",
-            file, plan.name, plan.region, plan.max_workers,
-            given->is_on_demand ? "on-demand" : "spot", plan.max_workers == 1 ? "" : "s", plan.type,
-            file, file, file, file);
+            file, plan.name, plan.region, plan.is_gcp ? "n2-standard-4" : "m5.large",
+            plan.max_workers, given->is_on_demand ? "on-demand" : "spot",
+            plan.max_workers == 1 ? "" : "s", plan.type, file,
+            plan.is_gcp ? "project" : "AWS account", file, file, file);
     return 0;
 }
 
@@ -296,7 +417,8 @@ const struct verb verb_init = {
     .name = "init",
     .summary = "write a first cluster file",
     .description =
-        "Writes a commented cluster file for AWS. On a terminal, it asks for the region, the "
+        "Writes a commented cluster file for AWS, or for Google Cloud with --provider gcp. On a "
+        "terminal, it asks for the region, the "
         "instance type of the workers and their largest number, unless options give them. The "
         "file also works with ray up.",
     VERB_ROWS(operand),

@@ -33,6 +33,20 @@ def test_options(shoal, words, texts):
     assert checked.returncode == 0 and "is fine" in checked.stdout, checked.stderr
 
 
+@pytest.mark.parametrize("words, texts", [
+    ([], ["in us-central1, head n2-standard-4, up to 4 spot workers n2-standard-4",
+          "your project"]),
+    (["-t", "g2-standard-8", "--region", "us-west1"], ["up to 4 spot workers g2-standard-8"]),
+    (["--on-demand", "-t", "n2-custom-6-20480"], ["on-demand workers n2-custom-6-20480"]),
+])
+def test_a_file_for_gcp(shoal, words, texts):
+    done = write_all(shoal, "-y", "--provider", "gcp", "--project", "my-project-id", "--name",
+                     "a-1", *words)
+    assert all(text in done.stdout for text in texts), done.stdout
+    checked = shoal("validate", "cluster.yaml")
+    assert checked.returncode == 0 and "is fine" in checked.stdout, checked.stdout + checked.stderr
+
+
 def test_an_existing_file_is_kept(shoal, write):
     path = write("cluster.yaml", "cluster_name: mine\n")
     done = shoal("init")
@@ -46,6 +60,11 @@ def test_an_existing_file_is_kept(shoal, write):
     (["--max-workers", "0"], "--max-workers 0: the number of workers must be from 1 to 10000"),
     (["--max-workers", "many"], "must be from 1 to 10000"),
     (["--name", "a b"], "--name can contain only letters"),
+    (["--provider", "gcp"], "--project : give the ID of the project"),
+    (["--project", "my-project-id"], "--project needs --provider gcp"),
+    (["--provider", "gcp", "--name", "Big"], "--name can contain only small letters"),
+    (["--provider", "gcp", "--project", "my-project-id", "-t", "m5.large"],
+     "not the name of a machine type"),
     (["nowhere/cluster.yaml"], "cannot create nowhere/cluster.yaml: No such file or directory"),
 ])
 def test_mistakes_write_nothing(shoal, tmp_path, words, error):
