@@ -188,22 +188,6 @@ def test_a_head_behind_session_manager(front):
     assert front.remains() == {}
 
 
-def test_a_failed_worker_is_kept_for_inspection(front):
-    laptop = front.laptop()
-    config = front.cluster("kept", workers=1, worker_setup_commands=["echo broken >&2; exit 3"])
-    file = laptop.file("cluster.yaml", config)
-    done = laptop.run("up", "-y", "--keep-failed", "14s", file)
-    assert done.status == 1, done
-    worker = next(m for m in front.alive("kept") if m.kind == "worker")
-    said = re.search(r"kept +until \d\d:\d\d UTC; open a shell: shoal attach \S+ (\S+)", done.err)
-    assert said, done
-    assert said[1] in laptop.run("status", file).out
-    assert laptop.run("attach", file, said[1], text="hostname; exit\n").out.split()
-    wait_for(lambda: worker.id not in [m.id for m in front.alive("kept")], 60, 0.2, "its end")
-    laptop("down", "-y", file)
-    assert front.remains() == {}
-
-
 IMPORT = """import boto3, sys
 boto3.client("ec2", "us-west-2").import_key_pair(
     KeyName="team", PublicKeyMaterial=open(sys.argv[1], "rb").read())

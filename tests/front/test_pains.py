@@ -3,8 +3,11 @@
 `front_long` runs real Ray as well and prints both transcripts (docs/user/failures.md).
 """
 
+import re
+
 import pains
 import pytest
+from front import wait_for
 
 # Found before anything is created.
 BEFORE = {
@@ -33,6 +36,22 @@ def test_a_missing_program_is_named_with_its_line(front):
     for words in ("output    bash: pip-of-no-image: command not found", "set in    cluster.yaml:",
                   "install it in setup_commands before it is used", "shoal down cluster.yaml"):
         assert words in got.text, got.text
+
+
+def test_a_failed_worker_is_kept_for_inspection(front):
+    laptop = front.laptop()
+    config = front.cluster("kept", workers=1, worker_setup_commands=["echo broken >&2; exit 3"])
+    file = laptop.file("cluster.yaml", config)
+    done = laptop.run("up", "-y", "--keep-failed", "40s", file)
+    assert done.status == 1, done
+    worker = next(m for m in front.alive("kept") if m.kind == "worker")
+    said = re.search(r"kept +until \d\d:\d\d UTC; open a shell: shoal attach \S+ (\S+)", done.err)
+    assert said, done
+    assert said[1] in laptop.run("status", file).out
+    assert laptop.run("attach", file, said[1], text="hostname; exit\n").out.split()
+    wait_for(lambda: worker.id not in [m.id for m in front.alive("kept")], 120, 0.2, "its end")
+    laptop("down", "-y", file)
+    assert front.remains() == {}
 
 
 @pytest.mark.long
