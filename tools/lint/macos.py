@@ -109,7 +109,7 @@ def _fault(command, compiler, folders):
         return None
     found = re.search(r"([^:\s]*):(\d+):\d+: (?:fatal )?error: (.*)", done.stderr)
     name, line, said = (found.groups() if found else
-                        (command.source, 1, (done.stderr.strip() or "no words")[:200]))
+                        (command.source, 1, (done.stderr.strip() or f"status {done.returncode}")[:200]))
     name = re.sub(r"^.*?(?=src/)", "", name) if "src/" in name else command.source
     return gate.problem(name, line,
                         f"does not compile for macOS ({said}); use what both systems have, or the "
