@@ -151,6 +151,15 @@ static bool ray_status(void *context, struct err *err)
     return true;
 }
 
+static bool stand_down(void *context, bool *ret_is_later, struct err *err)
+{
+    struct scene *scene = context;
+    (void)err;
+    loop_timer_start(scene->act, 10);
+    *ret_is_later = true;
+    return true;
+}
+
 /* ---- the scene ---- */
 
 static void hear(void *context, struct str line)
@@ -193,6 +202,7 @@ static void open_scene(struct scene *scene)
         .status = say_status,
         .each = view_all,
         .one = view_one,
+        .stand_down = stand_down,
         .cluster_status = say_cluster_status,
         .events = say_events,
         .explain = explain,
@@ -403,6 +413,23 @@ static void what_takes_its_time_is_answered_then(void **state)
     close_scene(&scene);
 }
 
+static void answer_release(struct scene *scene)
+{
+    ctl_server_answer(scene->server, "release", NULL);
+}
+
+/* The service ends then, and cannot be asked for its nodes. */
+static void a_release_lists_the_nodes(void **state)
+{
+    struct scene scene = {.next = answer_release, .has_worker = true, .use = {{"CPU", 3}, 1, 4}};
+    (void)state;
+    open_scene(&scene);
+    play(&scene, "{\"request\":\"release\"}\n", STR("\"done\""));
+    ASSERT_HEARD(&scene, "{\"node\":{\"name\":\"worker-");
+    ASSERT_HEARD(&scene, "{\"end\":\"status\"}\n{\"done\":\"release\"}\n");
+    close_scene(&scene);
+}
+
 static void questions_are_answered(void **state)
 {
     struct scene scene = {0};
@@ -447,6 +474,7 @@ int main(void)
         cmocka_unit_test(whoever_wants_all_hears_what_changes),
         cmocka_unit_test(events_are_told_once_and_in_order),
         cmocka_unit_test(what_takes_its_time_is_answered_then),
+        cmocka_unit_test(a_release_lists_the_nodes),
         cmocka_unit_test(questions_are_answered),
         cmocka_unit_test(an_explanation_waits_for_its_facts),
     };

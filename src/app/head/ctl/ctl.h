@@ -39,7 +39,8 @@
  *                                   "leaving" in a bundle: replicas on nodes that are about to be
  *                                   interrupted, whose replacements are in "count", or run.
  *     {"request": "update"}      reads the new handover.json -> {"done": "update"}
- *     {"request": "release"}     releases the lease and stops -> {"done": "release"}
+ *     {"request": "release"}     releases the lease and stops -> as "status", then
+ *                                {"done": "release"}
  *     {"request": "terminate"}   terminates all workers -> {"done": "terminate"}, then shuts down
  *                                this machine
  *     {"request": "log", "node": "worker-2", "follow": true}
