@@ -150,16 +150,14 @@ static void machines_ask_deleted(struct gcp_operation *operation)
 struct machine_change {
     struct gcp_operation *operation;
     struct machine *machine;
-    json_t *item;     /* as listed */
-    json_t *metadata; /* owned: still to be sent; NULL: none */
-    unsigned tries;
+    json_t *item; /* as listed */
+    unsigned tries, pending;
+    bool is_stale; /* another process has changed the labels or the metadata since */
 };
 
 static void change_ended(struct machine_change *change)
 {
     struct gcp_operation *operation = change->operation;
-    json_decref(change->metadata);
-    change->metadata = NULL;
     if (--operation->pending == 0) {
         machines_ask_deleted(operation);
     }
@@ -213,7 +211,6 @@ static void change_power(struct machine_change *change)
 
 static void change_tag(struct machine_change *change);
 
-/* Another process has changed the labels or the metadata since they were read. */
 static void change_on_fresh(void *context, const struct gcp_reply *reply)
 {
     struct machine_change *change = context;
@@ -230,8 +227,7 @@ static void change_on_fresh(void *context, const struct gcp_reply *reply)
 
 static void change_read_again(struct machine_change *change)
 {
-    json_decref(change->metadata);
-    change->metadata = NULL;
+    change->is_stale = false;
     gcp_call_start(change->operation->provider->client,
                    &(struct gcp_request){.name = "instances.get",
                                          .path = change_path(change, ""),
@@ -242,31 +238,40 @@ static void change_read_again(struct machine_change *change)
 static void change_on_tagged(void *context, const struct gcp_reply *reply)
 {
     struct machine_change *change = context;
-    if (!reply->is_ok && reply->failure.status == 412 && change->tries++ < TAG_TRIES) {
-        change_read_again(change);
-        return;
-    }
-    if (!reply->is_ok && reply->failure.outcome == OUTCOME_NOT_FOUND) {
-        change->operation->unknown_count++;
+    if (!reply->is_ok && reply->failure.status == 412 && change->tries < TAG_TRIES) {
+        change->is_stale = true;
+    } else if (!reply->is_ok && reply->failure.outcome == OUTCOME_NOT_FOUND) {
+        change->operation->unknown_count += change->pending == 1; /* the last reply counts it */
     } else if (!reply->is_ok) {
         change_failed(change, reply);
-    } else if (change->metadata) {
-        json_t *body = change->metadata;
-        change->metadata = NULL;
-        gcp_call_start(change->operation->provider->client,
-                       &(struct gcp_request){.name = "instances.setMetadata",
-                                             .method = "POST",
-                                             .path = change_path(change, "/setMetadata"),
-                                             .body = body,
-                                             .waits = true,
-                                             .done = change_on_tagged,
-                                             .context = change});
-        json_decref(body);
+    }
+    if (--change->pending > 0) {
         return;
     }
-    change_ended(change);
+    if (change->is_stale) {
+        change->tries++;
+        change_read_again(change);
+    } else {
+        change_ended(change);
+    }
 }
 
+static void change_send(struct machine_change *change, const char *name, const char *verb,
+                        json_t *body)
+{
+    change->pending++;
+    gcp_call_start(change->operation->provider->client,
+                   &(struct gcp_request){.name = name,
+                                         .method = "POST",
+                                         .path = change_path(change, verb),
+                                         .body = body,
+                                         .waits = true,
+                                         .done = change_on_tagged,
+                                         .context = change});
+    json_decref(body);
+}
+
+/* Labels and metadata at once. */
 static void change_tag(struct machine_change *change)
 {
     const struct gcp_operation *operation = change->operation;
@@ -276,21 +281,14 @@ static void change_tag(struct machine_change *change)
     labels = labels ? labels : json_object();
     items = items ? items : json_array();
     if (gcp_tags_add(labels, items, operation->tags, operation->tag_count)) {
-        change->metadata = json_pack("{s:O, s:O}", "items", items, "fingerprint",
-                                     json_object_get(metadata, "fingerprint"));
+        change_send(change, "instances.setMetadata", "/setMetadata",
+                    json_pack("{s:O, s:O}", "items", items, "fingerprint",
+                              json_object_get(metadata, "fingerprint")));
     }
     json_decref(items);
-    json_t *body = json_pack("{s:o, s:O}", "labels", labels, "labelFingerprint",
-                             json_object_get(change->item, "labelFingerprint"));
-    gcp_call_start(operation->provider->client,
-                   &(struct gcp_request){.name = "instances.setLabels",
-                                         .method = "POST",
-                                         .path = change_path(change, "/setLabels"),
-                                         .body = body,
-                                         .waits = true,
-                                         .done = change_on_tagged,
-                                         .context = change});
-    json_decref(body);
+    change_send(change, "instances.setLabels", "/setLabels",
+                json_pack("{s:o, s:O}", "labels", labels, "labelFingerprint",
+                          json_object_get(change->item, "labelFingerprint")));
 }
 
 /* ---- changes ---- */
