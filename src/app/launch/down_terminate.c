@@ -13,7 +13,7 @@
 
 enum {
     PAUSE_FIRST_MS = 300,
-    PAUSE_MOST_MS = 3000,
+    PAUSE_MOST_MS = 1500,
     AGAIN_MS = 30 * 1000,         /* repeat a request that had no effect */
     PATIENCE_MS = 15 * 60 * 1000, /* limit for instances that do not terminate */
 };
@@ -156,7 +156,7 @@ static void down_terminate_inspect_later(struct down *down, int64_t pause_ms)
 
 static void pause_and_look(struct down *down)
 {
-    down->pause_ms = down->pause_ms == 0 ? PAUSE_FIRST_MS : down->pause_ms * 2;
+    down->pause_ms = down->pause_ms == 0 ? PAUSE_FIRST_MS : down->pause_ms * 3 / 2;
     down->pause_ms = down->pause_ms < PAUSE_MOST_MS ? down->pause_ms : PAUSE_MOST_MS;
     down_terminate_inspect_later(down, down->pause_ms);
 }
