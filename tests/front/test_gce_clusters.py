@@ -23,7 +23,8 @@ def test_up_to_down(front):
     head = next(m for m in front.alive("demo") if m.kind == "head")
     assert laptop("exec", file, "hostname").out.strip() == head.name
     assert laptop("status", file).out.count("ready") == 3
-    laptop("down", "-y", file)
+    done = laptop("down", "-y", file)
+    assert "may be listed late" not in done.err  # the head said that it launches nothing
     assert front.remains() == {}
     assert "bug" not in front.log()
 
@@ -48,3 +49,25 @@ def test_credentials_of_the_file_and_the_clusters_name(front):
     assert len([row for row in front.calls()[before:] if row["who"] == "laptop"]) == 0
     laptop("down", "-y", "demo")
     assert front.remains() == {}
+
+
+def test_how_many_calls(front):
+    """Of `up` with two workers, by caller; a poll or two more than on an idle machine."""
+    laptop = front.laptop("alice")
+    file = laptop.file("cluster.yaml", front.cluster("demo", workers=2))
+    laptop("up", "-y", file)
+    laptops = [row["action"] for row in front.calls() if row["who"] == "laptop"]
+    heads = [row["action"] for row in front.calls() if row["who"] != "laptop"]
+    assert laptops.count("firewalls.list") == 0, laptops
+    assert laptops.count("instanceTemplates.insert") == 1, laptops
+    assert laptops.count("instances.bulkInsert") == 2, laptops
+    assert laptops.count("instances.aggregatedList") <= 7, laptops
+    assert laptops.count("instances.getGuestAttributes") <= 4, laptops
+    assert len(laptops) <= 29, laptops
+    assert len(heads) <= 14, heads
+    since = len(front.calls())
+    laptop("down", "-y", file)
+    laptops = [row["action"] for row in front.calls()[since:] if row["who"] == "laptop" and
+               row["action"] != "instances.aggregatedList"]  # polls, while instances are deleted
+    assert laptops.count("firewalls.list") == 1, laptops
+    assert len(laptops) <= 32, laptops
