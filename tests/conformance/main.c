@@ -284,10 +284,9 @@ int main(int argc, char **argv)
             return verbs[i].run(&options);
         }
     }
-    fprintf(
-        stderr,
-        "usage: conform rules|launches|take|renew|late|uid|workers|tag|prepare|remove --cluster "
-        "NAME --image ID --zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
-        "[--holder TEXT] [--count N] [--most N] [--seed N] [--template URL] [--cloud aws]\n");
+    fprintf(stderr, "usage: conform rules|launches|take|renew|late|uid|workers|tag|prepare|remove "
+                    "--cluster NAME --image ID --zone A --zone B [--key FILE] [--journal FILE] "
+                    "[--foreign ID] [--holder TEXT] [--count N] [--most N] [--seed N] "
+                    "[--template URL] [--cloud aws]\n");
     return 2;
 }

@@ -226,6 +226,33 @@ void gcp_read_items(struct gcp_operation *operation, const char *name, struct st
     gcp_operation_ask_page(operation, STR(""));
 }
 
+struct listed_question {
+    const struct gcp_operation *operation;
+    struct str id;
+};
+
+static bool listed_is_same(const void *context, size_t position)
+{
+    const struct listed_question *question = context;
+    return str_eq(question->operation->listed[position].id, question->id);
+}
+
+struct machine *gcp_find_listed(const struct gcp_operation *operation, struct str id)
+{
+    struct listed_question question = {operation, id};
+    size_t at = table_find(&operation->listed_ids, str_hash(id), listed_is_same, &question);
+    return at == TABLE_NONE ? NULL : &operation->listed[at];
+}
+
+/* Two zones may have instances with the same name: the first counts. */
+static void gcp_operation_index(struct gcp_operation *operation, size_t position)
+{
+    struct str id = operation->listed[position].id;
+    if (!gcp_find_listed(operation, id)) {
+        table_add(&operation->listed_ids, &operation->arena, str_hash(id), position);
+    }
+}
+
 /* Terminated by this process: stopping, because it is being deleted; or deleted. One that runs
  * after a while was not deleted: its operation failed, and it must be terminated again. */
 static void gcp_operation_add_ended(struct gcp_operation *operation, struct str token)
@@ -233,20 +260,16 @@ static void gcp_operation_add_ended(struct gcp_operation *operation, struct str 
     struct gcp_provider *provider = operation->provider;
     int64_t now = loop_now_ms(provider->loop);
     gcp_ended_free(provider, now - ENDED_KEPT_MS);
-    size_t listed = operation->listed_count;
     for (struct gcp_ended *ended = provider->ended; ended; ended = ended->next) {
-        size_t at = 0;
-        while (at < listed && !str_eq(operation->listed[at].id, ended->machine.id)) {
-            at++;
-        }
-        if (at < listed) {
+        struct machine *machine = gcp_find_listed(operation, ended->machine.id);
+        if (machine) {
             bool is_young = now < ended->at_ms + ENDING_MS;
-            bool is_stopping = operation->listed[at].state == MACHINE_STOPPING;
-            operation->listed[at].state = is_young || is_stopping ? MACHINE_ENDING
-                                                                  : operation->listed[at].state;
+            bool is_stopping = machine->state == MACHINE_STOPPING;
+            machine->state = is_young || is_stopping ? MACHINE_ENDING : machine->state;
         } else if (token.len == 0 || str_eq(ended->machine.token, token)) {
             operation->listed[operation->listed_count] = ended->machine;
-            operation->listed[operation->listed_count++].state = MACHINE_GONE;
+            operation->listed[operation->listed_count].state = MACHINE_GONE;
+            gcp_operation_index(operation, operation->listed_count++);
         }
     }
 }
@@ -266,10 +289,12 @@ static void gcp_operation_on_instances(struct gcp_operation *operation)
     size_t most = count + gcp_operation_count_ended(operation->provider);
     operation->listed = ARENA_ARRAY(&operation->arena, most, struct machine);
     operation->listed_count = 0;
+    operation->listed_ids = (struct table){0};
     for (size_t i = 0; i < count && gcp_is_fine(operation); i++) {
-        if (gcp_instance_read(json_array_get(operation->items, i), &operation->arena,
-                              &operation->listed[i], &operation->answer.err)) {
-            operation->listed_count++;
+        struct machine *machine = &operation->listed[i];
+        if (gcp_instance_read(json_array_get(operation->items, i), &operation->arena, machine,
+                              &operation->answer.err)) {
+            gcp_operation_index(operation, operation->listed_count++);
         } else {
             operation->answer.outcome = OUTCOME_UNKNOWN;
         }
@@ -330,6 +355,7 @@ void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after)
 {
     operation->after_list = after;
     operation->listed_count = 0;
+    operation->listed_ids = (struct table){0};
     if (operation->provider->uid.len > 0) {
         gcp_operation_on_uid(operation);
     } else {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/table.h"
 #include "io/loop.h"
 #include "io/tcp_probe.h"
 #include "provider/answer.h"
@@ -87,6 +88,7 @@ struct gcp_operation {
     /* The same as instances. */
     struct machine *listed;
     size_t listed_count;
+    struct table listed_ids; /* their positions */
     gcp_step_fn *after_list;
 
     /* The record, and its edit in progress. */
@@ -127,6 +129,7 @@ struct gcp_operation {
     int64_t lease_ms;
     const struct str *ids;
     size_t id_count, unknown_count;
+    struct table wanted_ids; /* the same, for machines_has_id() */
     const struct machine_tag *tags;
     size_t tag_count;
     json_t *draft; /* owned */
@@ -169,6 +172,9 @@ void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after);
 void gcp_read_by_name(struct gcp_operation *operation, gcp_step_fn *after);
 /* Those of the cluster, after its uid was read if this process does not know it. */
 void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after);
+
+/* The instance of the last listing with this id; NULL: none. */
+struct machine *gcp_find_listed(const struct gcp_operation *operation, struct str id);
 
 /* Encodes a filter for a query. */
 struct str gcp_encoded(struct gcp_operation *operation, struct str text);

@@ -14,14 +14,21 @@ enum change { CHANGE_TERMINATE, CHANGE_STOP, CHANGE_START, CHANGE_TAG };
 
 /* ---- listing ---- */
 
+struct id_question {
+    const struct str *ids;
+    struct str id;
+};
+
+static bool id_is_same(const void *context, size_t position)
+{
+    const struct id_question *question = context;
+    return str_eq(question->ids[position], question->id);
+}
+
 static bool machines_has_id(const struct gcp_operation *operation, struct str id)
 {
-    for (size_t i = 0; i < operation->id_count; i++) {
-        if (str_eq(operation->ids[i], id)) {
-            return true;
-        }
-    }
-    return false;
+    struct id_question question = {operation->ids, id};
+    return table_find(&operation->wanted_ids, str_hash(id), id_is_same, &question) != TABLE_NONE;
 }
 
 static void machines_on_listed(struct gcp_operation *operation)
@@ -51,11 +58,14 @@ void gcp_list(struct provider *base, provider_machines_fn *done, void *context)
 static void machines_copy_ids(struct gcp_operation *operation, const struct str *ids, size_t count)
 {
     struct str *copies = ARENA_ARRAY(&operation->arena, count, struct str);
-    for (size_t i = 0; i < count; i++) {
-        copies[i] = arena_str(&operation->arena, ids[i]);
-    }
     operation->ids = copies;
     operation->id_count = count;
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = arena_str(&operation->arena, ids[i]);
+        if (!machines_has_id(operation, copies[i])) {
+            table_add(&operation->wanted_ids, &operation->arena, str_hash(copies[i]), i);
+        }
+    }
 }
 
 /* Ids are names; a listing of the whole project has those of any cluster. */
@@ -116,13 +126,8 @@ static void machines_ask_deleted(struct gcp_operation *operation)
     bool is_askable = gcp_is_fine(operation) && operation->what == CHANGE_TERMINATE;
     buf_init(&filter, DELETED_BYTES_MAX);
     for (size_t i = 0; i < operation->id_count; i++) {
-        size_t at = 0;
-        while (at < operation->listed_count &&
-               !str_eq(operation->listed[at].id, operation->ids[i])) {
-            at++;
-        }
-        if (at < operation->listed_count &&
-            gcp_is_ours(operation->provider, &operation->listed[at])) {
+        const struct machine *machine = gcp_find_listed(operation, operation->ids[i]);
+        if (machine && gcp_is_ours(operation->provider, machine)) {
             continue;
         }
         is_askable = is_askable && gcp_is_name(operation->ids[i]);
