@@ -108,8 +108,8 @@ def _fault(command, compiler, folders):
     if done.returncode == 0:
         return None
     found = re.search(r"([^:\s]*):(\d+):\d+: (?:fatal )?error: (.*)", done.stderr)
-    name, line, said = (found.groups() if found else
-                        (command.source, 1, (done.stderr.strip() or f"status {done.returncode}")[:200]))
+    said = done.stderr.strip()[:200] or f"status {done.returncode}"
+    name, line, said = found.groups() if found else (command.source, 1, said)
     name = re.sub(r"^.*?(?=src/)", "", name) if "src/" in name else command.source
     return gate.problem(name, line,
                         f"does not compile for macOS ({said}); use what both systems have, or the "
