@@ -6,14 +6,20 @@ its faults. They fail when a new version of Ray is better.
 
 import json
 import pathlib
+import shutil
 import subprocess
+import sys
 
 import pytest
 import ray_up_gce
-from front import wait_for
+from front import BUILD, wait_for
 from gce_front import GceFront
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "conformance"))
+import guarantees  # noqa: E402
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFRlc3RUZXN0VGVzdFRlc3RUZXN0VGVzdFRlc3RUZXN0 me\n"
 pytestmark = pytest.mark.long
 LABELS = {"ray-node-name": "ray-demo-worker", "ray-node-type": "worker",
           "ray-user-node-type": "worker"}
@@ -124,3 +130,35 @@ def test_a_preempted_instance_keeps_its_disk(front, provider):
     wait_for(lambda: [m.state for m in front.machines()] == ["TERMINATED"], 30, 0.1, "its end")
     assert provider("non_terminated_nodes", {}) == []
     assert len(front.remains()["disks"]) == 1
+
+
+def test_the_rules_of_every_provider():
+    """Ray's class behind the adapter, as a plug-in, with the guarantees of Ray's classes."""
+    with GceFront() as front:
+        laptop = front.laptop()
+        laptop.file("key.pub", KEY)
+        front.stockout(zone="us-central1-a", type="e2-micro", left=2)
+        place = laptop.here / "tests" / "conformance"  # a laptop does not see this host's /tmp
+        place.mkdir(parents=True)
+        shutil.copy(BUILD / "tests" / "conformance" / "conform", place)
+        shutil.copy(HERE.parent / "conformance" / "ray_class_plugin", place)
+        shutil.copytree(HERE.parents[1] / "src" / "app" / "python", laptop.here / "src/app/python")
+        file = front.cluster("conform")
+        node = file["available_node_types"]["head"]
+        kinds = {name: {**node, "max_workers": 20, "node_config": {
+            **node["node_config"], "machineType": machine}} for name, machine in (
+                ("head", "e2-small"), ("worker", "e2-small"), ("scarce", "e2-micro"))}
+        config = {"provider": {**file["provider"], "type": "gcp"}, "available_node_types": kinds,
+                  "head_node_type": "head", "max_workers": 20, "auth": {"ssh_user": "ubuntu"}}
+        done = laptop.run(
+            "rules", "--cloud", "external", "--cluster", "conform", "--image",
+            str(place / "ray_class_plugin"), "--key", str(laptop.here / "key.pub"), "--zone", "a",
+            "--zone", "b", "--plain", program=str(place / "conform"), seconds=1500, env={
+                "RAY_CLASS": "ray.autoscaler._private.gcp.node_provider.GCPNodeProvider",
+                "RAY_PYTHON": str(ray_up_gce.RAY.parent / "python"),
+                "RAY_CONFIG": json.dumps(config), "RAY_PROVIDER": json.dumps(
+                    {**file["provider"], "type": "external"}),
+                "SHOAL_PLUGIN_STATE": str(laptop.here / "cloud.json"),
+                "SHOAL_PLUGIN_MS": "300000", "SHOAL_ADAPTER_DELAY_S": "3"})
+        assert done.status == 0, str(done)
+        guarantees.check("Ray's classes", done.out)
