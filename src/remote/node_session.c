@@ -16,7 +16,7 @@
 enum {
     CONTACT_MS = 15 * 60 * 1000,
     AGAIN_MS = 10 * 60 * 1000, /* how long to reconnect after a broken link */
-    PIECE_BYTES = 256 * 1024,
+    PIECE_BYTES = 32 * 1024,   /* in memory for each of hundreds of sessions */
     /* How much of the program a near node must write before it gets more. sshd accepts 2 MB more
      * than the node has read, and spends four times as long on them: it copies and clears all of
      * them for each packet. Other nodes get all at once, because each answer takes a round trip. */
