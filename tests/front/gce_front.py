@@ -76,7 +76,7 @@ class GceFront(front.Front):
 
     def __init__(self, *words, ray=None, **more):
         super().__init__(*words, **more)
-        self.ray = ray
+        self.ray, self.shoal, self.python = ray, self.program, sys.executable
         if ray:
             path = self.folder / "image/usr/local/bin/ray"
             path.write_text(f'#!/bin/sh\nexec {ray} "$@"\n', encoding="utf-8")
