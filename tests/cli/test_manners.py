@@ -16,7 +16,8 @@ CLEAN = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
 # A command of each verb that prints something; a new verb needs its row.
 SAYS_SOMETHING = {
     "validate": ["validate", "x.yaml"],
-    "check": ["check", str(HERE.parents[1] / "examples/clusters/gcp-minimal.yaml")],
+    # Not a cluster file: no cloud is asked.
+    "check": ["check", str(HERE.parents[1] / "examples/workloads/gpu-training.yaml")],
     "config": ["config", "x.yaml"],
     "policy": ["policy", "x.yaml"],
     "init": ["init", "--help"],  # anything else would write a file
