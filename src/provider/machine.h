@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "core/offering.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ struct machine {
     int64_t launched_at;              /* seconds since 1970 */
     enum machine_state state;
     enum market market;
+    bool is_left; /* stopped, but not by Shoal: it is not started again, and its disk is billed */
     const struct machine_tag *tags; /* Ray's and Shoal's */
     size_t tag_count;
 };

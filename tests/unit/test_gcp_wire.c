@@ -162,6 +162,41 @@ static void an_instance(void **state)
     json_decref(item);
 }
 
+static bool is_left(json_t *item, const char *rests, const char *stopped)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct machine machine;
+    struct err err;
+    json_object_set_new(json_object_get(item, "labels"), GCP_RESTS_LABEL, json_string(rests));
+    json_object_set_new(item, "lastStopTimestamp", json_string(stopped));
+    assert_true(gcp_instance_read(item, &arena, &machine, &err));
+    return machine.is_left;
+}
+
+static void a_worker_that_stopped_itself(void **state)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    json_t *item = parsed("{\"name\":\"one\",\"status\":\"TERMINATED\",\"zone\":\"us-a\","
+                          "\"creationTimestamp\":\"2026-11-15T00:00:00.000-08:00\","
+                          "\"lastStartTimestamp\":\"2026-11-15T00:15:57.123-08:00\","
+                          "\"labels\":{\"ray-node-type\":\"worker\"}}");
+    struct machine started = {.launched_at = 1794730557};
+    const char *rests = gcp_rests_tag(&started, &arena).value.ptr;
+    const char *later = "2026-11-15T00:20:00.000-08:00";
+    (void)state;
+    assert_string_equal(rests, "1794730557");
+    assert_true(is_left(item, "", ""));
+    assert_true(is_left(item, "1794720000", later)); /* that stop was before the last start */
+    assert_false(is_left(item, rests, later));
+    assert_false(is_left(item, "", "2026-11-15T00:10:00.000-08:00")); /* it is being started */
+    json_object_set_new(item, "status", json_string("STOPPING"));
+    assert_false(is_left(item, "", later));
+    json_object_set_new(item, "status", json_string("TERMINATED"));
+    json_object_set_new(json_object_get(item, "labels"), "ray-node-type", json_string("head"));
+    assert_false(is_left(item, "", later));
+    json_decref(item);
+}
+
 /* ---- tags ---- */
 
 static void tags_that_fit_are_labels(void **state)
@@ -195,9 +230,13 @@ static void tags_that_fit_are_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),    cmocka_unit_test(messages_have_no_control_characters),
-        cmocka_unit_test(operations),  cmocka_unit_test(pages),
-        cmocka_unit_test(an_instance), cmocka_unit_test(tags_that_fit_are_labels),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(messages_have_no_control_characters),
+        cmocka_unit_test(operations),
+        cmocka_unit_test(pages),
+        cmocka_unit_test(an_instance),
+        cmocka_unit_test(a_worker_that_stopped_itself),
+        cmocka_unit_test(tags_that_fit_are_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

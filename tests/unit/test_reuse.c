@@ -248,6 +248,26 @@ static void those_of_another_head_stay(void **state)
     scene_free(scene);
 }
 
+static bool has_ended_it(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_TERMINATE] >= 2 && count_in(scene, MACHINE_GONE) == 1;
+}
+
+/* A worker that switched itself off is not started: it is terminated, again if that fails. */
+static void a_leftover_is_terminated(void **state)
+{
+    struct scene *scene = stopped_cluster();
+    (void)state;
+    one_of(scene, "large")->is_left = true;
+    scene->cloud.next[FAKE_TERMINATE] = OUTCOME_DENIED;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, has_ended_it);
+    assert_true(told(scene, "cannot terminate a worker that has switched itself off"));
+    assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 2);
+    end(scene);
+    scene_free(scene);
+}
+
 static void without_the_wish_all_of_them_end(void **state)
 {
     struct scene *scene = stopped_cluster();
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test(the_rest_is_launched),
         cmocka_unit_test(what_does_not_start_is_left_alone),
         cmocka_unit_test(those_of_another_head_stay),
+        cmocka_unit_test(a_leftover_is_terminated),
         cmocka_unit_test(without_the_wish_all_of_them_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,7 @@ struct controller {
     bool is_listing, lists_again, has_listed;
     uint32_t listings;
     uint32_t listing_failures; /* consecutive */
+    int64_t left_at;           /* time of the last termination of leftovers; 0: none */
     int64_t listed_at;         /* time of the last answer */
     int64_t listing_pause_ms, listing_took_ms;
     const struct str *config_hashes; /* hash of node_config, by type; NULL until computed */

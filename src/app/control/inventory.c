@@ -252,6 +252,42 @@ static void notice_absence(struct controller *controller, int64_t asked_at)
     }
 }
 
+/* ---- leftovers ---- */
+
+static void on_left_ended(void *context, const struct provider_answer *answer)
+{
+    struct controller *controller = call_end(context);
+    if (!controller) {
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE && answer->outcome != OUTCOME_NOT_FOUND) {
+        notify_warning(&controller->notifier, answer,
+                       "cannot terminate a worker that has switched itself off: %s",
+                       answer->err.text);
+    }
+    inventory_expedite(controller);
+}
+
+/* EC2 terminates a worker that switches itself off. Other clouds stop it. */
+static void inventory_end_left(struct controller *controller, const struct machine *machines,
+                               size_t count)
+{
+    struct str *ids = ARENA_ARRAY(&controller->scratch, count, struct str);
+    int64_t now = controller_now(controller);
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (machines[i].is_left) {
+            ids[left++] = machines[i].id;
+        }
+    }
+    bool was_asked = controller->left_at > 0 && now < controller->left_at + LEFT_AGAIN_MS;
+    if (left > 0 && !was_asked && !lease_is_over(controller)) {
+        controller->left_at = now;
+        controller->provider->ops->terminate(controller->provider, ids, left, on_left_ended,
+                                             call_begin(&controller->calls));
+    }
+}
+
 /* ---- interval ---- */
 
 static bool is_busy(const struct controller *controller)
@@ -326,6 +362,7 @@ static void inventory_handle(struct controller *controller, const struct machine
     heads_observe(&controller->heads, machines, count);
     tell_listing(controller, machines, count, instances, asked_at);
     notice_absence(controller, asked_at);
+    inventory_end_left(controller, machines, count);
 }
 
 static void on_list(void *context, const struct provider_answer *answer,

@@ -129,7 +129,7 @@ static bool reuse_fits(const struct reuser *reuser, const struct known *known, u
                        struct str hash)
 {
     const struct machine *machine = known->machine;
-    return !known->is_head && machine->state == MACHINE_STOPPED &&
+    return !known->is_head && machine->state == MACHINE_STOPPED && !machine->is_left &&
            machine->market == MARKET_ON_DEMAND &&
            inventory_type_of(reuser->setup->core, machine) == type &&
            str_eq(machine_tag_value(machine, "ray-launch-config"), hash) &&

@@ -17,6 +17,7 @@ enum {
     LISTING_FIRST_MS = 200, /* while machines start or terminate */
     LISTING_MOST_MS = 2000,
     LISTING_EXPECTS_MS = 20 * 1000, /* an announced change is expected within this time */
+    LEFT_AGAIN_MS = 10 * 1000,      /* pause between two terminations of leftovers */
     TAGS_MS = 3000,                 /* batches nodes that finish setup at about the same time */
     PASSING_TAGS_MS = 15 * 1000,    /* shorter phases are not worth a call */
     NOTES_MS = 500,                 /* delay until events without actions are journaled */

@@ -31,6 +31,17 @@ static bool machines_has_id(const struct gcp_operation *operation, struct str id
     return table_find(&operation->wanted_ids, str_hash(id), id_is_same, &question) != TABLE_NONE;
 }
 
+/* Google shows an instance that cannot be created for a moment: the answer of its launch counts. */
+static bool machines_is_in_doubt(const struct gcp_provider *provider, const struct machine *machine)
+{
+    const struct gcp_operation *other = provider->operations;
+    while (other && !(other->draft && machine->token.len > 0 &&
+                      str_eq(host_record_text(other->draft, "token"), machine->token))) {
+        other = other->next;
+    }
+    return other && machine->state == MACHINE_PENDING;
+}
+
 static void machines_on_listed(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
@@ -41,7 +52,7 @@ static void machines_on_listed(struct gcp_operation *operation)
         bool is_wanted = !operation->is_by_name    ? gcp_is_ours(provider, machine)
                          : operation->id_count > 0 ? machines_has_id(operation, machine->id)
                                                    : true;
-        if (is_wanted) {
+        if (is_wanted && !machines_is_in_doubt(provider, machine)) {
             operation->made_machines[operation->made_count++] = *machine;
         }
     }
@@ -158,6 +169,7 @@ struct machine_change {
     json_t *item; /* as listed */
     unsigned tries, pending;
     bool is_stale; /* another process has changed the labels or the metadata since */
+    bool is_failed;
 };
 
 static void change_ended(struct machine_change *change)
@@ -216,6 +228,16 @@ static void change_power(struct machine_change *change)
 
 static void change_tag(struct machine_change *change);
 
+/* A stop has its tag first: without it, the stopped instance is a leftover. */
+static void change_tagged(struct machine_change *change)
+{
+    if (change->operation->what == CHANGE_STOP) {
+        change_power(change);
+    } else {
+        change_ended(change);
+    }
+}
+
 static void change_on_fresh(void *context, const struct gcp_reply *reply)
 {
     struct machine_change *change = context;
@@ -245,19 +267,24 @@ static void change_on_tagged(void *context, const struct gcp_reply *reply)
     struct machine_change *change = context;
     if (!reply->is_ok && reply->failure.status == 412 && change->tries < TAG_TRIES) {
         change->is_stale = true;
-    } else if (!reply->is_ok && reply->failure.outcome == OUTCOME_NOT_FOUND) {
-        change->operation->unknown_count += change->pending == 1; /* the last reply counts it */
     } else if (!reply->is_ok) {
-        change_failed(change, reply);
+        bool is_gone = reply->failure.outcome == OUTCOME_NOT_FOUND;
+        change->operation->unknown_count += is_gone && !change->is_failed;
+        change->is_failed = true;
+        if (!is_gone) {
+            change_failed(change, reply);
+        }
     }
     if (--change->pending > 0) {
         return;
     }
-    if (change->is_stale) {
+    if (change->is_failed) {
+        change_ended(change);
+    } else if (change->is_stale) {
         change->tries++;
         change_read_again(change);
     } else {
-        change_ended(change);
+        change_tagged(change);
     }
 }
 
@@ -279,13 +306,16 @@ static void change_send(struct machine_change *change, const char *name, const c
 /* Labels and metadata at once. */
 static void change_tag(struct machine_change *change)
 {
-    const struct gcp_operation *operation = change->operation;
+    struct gcp_operation *operation = change->operation;
+    struct machine_tag rests = gcp_rests_tag(change->machine, &operation->arena);
+    bool is_stop = operation->what == CHANGE_STOP;
     json_t *labels = json_deep_copy(json_object_get(change->item, "labels"));
     const json_t *metadata = json_object_get(change->item, "metadata");
     json_t *items = json_deep_copy(json_object_get(metadata, "items"));
     labels = labels ? labels : json_object();
     items = items ? items : json_array();
-    if (gcp_tags_add(labels, items, operation->tags, operation->tag_count)) {
+    if (gcp_tags_add(labels, items, is_stop ? &rests : operation->tags,
+                     is_stop ? 1 : operation->tag_count)) {
         change_send(change, "instances.setMetadata", "/setMetadata",
                     json_pack("{s:O, s:O}", "items", items, "fingerprint",
                               json_object_get(metadata, "fingerprint")));
@@ -323,7 +353,7 @@ static void machines_on_owned(struct gcp_operation *operation)
                                           .machine = &operation->listed[i],
                                           .item = json_array_get(operation->items, i)};
         operation->pending++;
-        if (operation->what == CHANGE_TAG) {
+        if (operation->what == CHANGE_TAG || operation->what == CHANGE_STOP) {
             change_tag(change);
         } else {
             change_power(change);

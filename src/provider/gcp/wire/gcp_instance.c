@@ -5,6 +5,7 @@
 #include "io/json_line.h"
 #include "provider/aws_time.h"
 #include "provider/host_record.h"
+#include "provider/machine_tags.h"
 
 enum { NAME_MAX_BYTES = 63, TAGS_BYTES_MAX = 200 * 1024 };
 
@@ -216,13 +217,35 @@ static bool gcp_instance_state(struct str status, enum machine_state *ret_state)
     return false;
 }
 
-static int64_t gcp_instance_time(const json_t *item)
+static int64_t gcp_instance_moment(const json_t *item, const char *key)
 {
     int64_t moment;
-    return aws_time_parse(host_record_text(item, "lastStartTimestamp"), &moment) ||
-                   aws_time_parse(host_record_text(item, "creationTimestamp"), &moment)
-               ? moment
-               : 0;
+    return aws_time_parse(host_record_text(item, key), &moment) ? moment : 0;
+}
+
+static int64_t gcp_instance_time(const json_t *item)
+{
+    int64_t moment = gcp_instance_moment(item, "lastStartTimestamp");
+    return moment > 0 ? moment : gcp_instance_moment(item, "creationTimestamp");
+}
+
+struct machine_tag gcp_rests_tag(const struct machine *machine, struct arena *arena)
+{
+    return (struct machine_tag){STR(GCP_RESTS_LABEL),
+                                arena_printf(arena, "%lld", (long long)machine->launched_at)};
+}
+
+/* A worker that switched itself off, or that its user stopped. One that is being started may still
+ * be listed as stopped. */
+static bool gcp_instance_is_left(const json_t *item, const struct machine *machine,
+                                 struct arena *arena)
+{
+    struct machine_tag rests = gcp_rests_tag(machine, arena);
+    int64_t stopped_at = gcp_instance_moment(item, "lastStopTimestamp");
+    return machine->state == MACHINE_STOPPED &&
+           str_is(machine_tag_value(machine, "ray-node-type"), "worker") &&
+           !str_eq(machine_tag_value(machine, GCP_RESTS_LABEL), rests.value) &&
+           (stopped_at == 0 || stopped_at >= machine->launched_at);
 }
 
 bool gcp_instance_read(json_t *item, struct arena *arena, struct machine *ret_machine,
@@ -250,6 +273,7 @@ bool gcp_instance_read(json_t *item, struct arena *arena, struct machine *ret_ma
                        "Google's listing has an instance without a name, a zone or a known status");
     }
     gcp_instance_tags(item, arena, &machine);
+    machine.is_left = gcp_instance_is_left(item, &machine, arena);
     *ret_machine = machine;
     return true;
 }

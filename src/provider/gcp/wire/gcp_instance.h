@@ -17,6 +17,7 @@
 #define GCP_TOKEN_LABEL "shoal-token"     /* token of the launch */
 #define GCP_CLUSTER_LABEL "shoal-cluster" /* hash of the cluster's name */
 #define GCP_CALL_LABEL "shoal-call"       /* hash of the draft */
+#define GCP_RESTS_LABEL "shoal-rests"     /* the start after which Shoal stopped it */
 
 /* Adds the items of one page to the array `items`. `kind` is the key in the entry of each zone;
  * NULL: the list is of one place. `ret_next` points into `body`; empty: the last page. Fails if the
@@ -27,6 +28,9 @@ bool gcp_page_read(const json_t *body, const char *kind, json_t *items, struct s
 /* The strings point into `item`, which must live as long; the tags are in `arena`. */
 bool gcp_instance_read(json_t *item, struct arena *arena, struct machine *ret_machine,
                        struct err *err) MUST_USE;
+
+/* The tag of an instance that is about to be stopped. One without it has stopped itself. */
+struct machine_tag gcp_rests_tag(const struct machine *machine, struct arena *arena);
 
 /* "https://.../zones/us-central1-a" -> "us-central1-a". */
 struct str gcp_last_word(struct str url);
