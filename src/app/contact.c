@@ -43,7 +43,8 @@ int64_t contact_every_ms(int64_t timeout_ms)
     return every < CONTACT_CHECK_MS ? CONTACT_CHECK_MS : every;
 }
 
-static struct str contact_script(const char *role, int64_t timeout_ms, struct arena *arena)
+static struct str contact_script(const char *role, bool deletes, int64_t timeout_ms,
+                                 struct arena *arena)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, SCRIPT_BYTES_MAX);
@@ -52,18 +53,26 @@ static struct str contact_script(const char *role, int64_t timeout_ms, struct ar
     }
     buf_addf(&text, "#!/bin/sh\nrole=%s\nlimit=%lld\n", role,
              (long long)contact_checks(timeout_ms));
+    if (deletes) {
+        script_text_add(&text, "gce_end.sh");
+    }
     script_text_add(&text, "contact.sh");
     return arena_str(arena, buf_str(&text));
 }
 
 struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
 {
-    return contact_script(is_head ? "head" : "worker", timeout_ms, arena);
+    return contact_script(is_head ? "head" : "worker", false, timeout_ms, arena);
+}
+
+struct str contact_gce_hook(int64_t timeout_ms, bool is_head, bool rests, struct arena *arena)
+{
+    return contact_script(is_head ? "head" : "worker", !rests, timeout_ms, arena);
 }
 
 struct str contact_watch(int64_t timeout_ms, struct arena *arena)
 {
-    return contact_script("host", timeout_ms, arena);
+    return contact_script("host", false, timeout_ms, arena);
 }
 
 /* Root creates the file at boot if there is a switch; this function never creates it. */

@@ -2,7 +2,8 @@
  * contact.h: the dead-man switch: a machine that has lost contact with its cluster shuts down.
  *
  * The switch is a shell script in the machine's user-data (setup/contact.sh), so it works from the
- * first boot and needs no other program. A worker that shuts down is terminated by the cloud.
+ * first boot and needs no other program. A worker that shuts down is terminated by the cloud,
+ * or by the lease holder (machine.is_left).
  * docs/decisions/0016-contact.md defines contact.
  */
 #pragma once
@@ -34,6 +35,10 @@ int64_t contact_every_ms(int64_t timeout_ms);
 
 /* The script for cloud-init's boot hook; empty if the switch is off. */
 struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena);
+
+/* The same for Compute Engine, where a shutdown only stops a machine: one that does not rest first
+ * tries to delete itself. */
+struct str contact_gce_hook(int64_t timeout_ms, bool is_head, bool rests, struct arena *arena);
 
 /* The same for an own machine, which is not shut down: the switch stops Ray and frees the host. */
 struct str contact_watch(int64_t timeout_ms, struct arena *arena);

@@ -3,6 +3,6 @@
 
 #include "base/buf.h"
 
-/* Adds a script (`contact.sh`, `notebook.sh`) without its comments and indentation: user-data and
- * command lines are limited in size. */
+/* Adds a script (`contact.sh`, `gce_end.sh`, `notebook.sh`) without its comments and indentation:
+ * user-data and command lines are limited in size. */
 void script_text_add(struct buf *out, const char *name);

@@ -107,6 +107,31 @@ def test_without_contact_it_shuts_down(machine):
     assert machine.done.stderr == ""
 
 
+CURL = """case "$*" in
+*/token) echo '{"access_token":"ya29.s","expires_in":3599,"token_type":"Bearer"}' ;;
+*/instance/zone) echo projects/123/zones/us-central1-a ;;
+*/instance/name) echo one ;;
+*DELETE*) echo "stdin $(cat)" >>{root}/log ;;
+esac
+"""
+ASKED = "curl -sfm 20 -H Metadata-Flavor: Google " \
+        "http://metadata.google.internal/computeMetadata/v1/instance/"
+
+
+def test_at_google_it_deletes_itself(machine):
+    """The token is not in a command line. Without a service account it only shuts down."""
+    machine.program("curl", CURL.replace("{root}", str(machine.root)))
+    token, zone, name, delete, header, off = machine.run("gce")[1]
+    assert (token, zone, name) == (ASKED + "service-accounts/default/token", ASKED + "zone",
+                                   ASKED + "name")
+    assert delete == "curl -sfm 60 -X DELETE -H @- -o /dev/null https://compute.googleapis.com/" \
+                     "compute/v1/projects/123/zones/us-central1-a/instances/one"
+    assert header == "stdin Authorization: Bearer ya29.s" and off == "shutdown -h now"
+    machine.program("curl", "exit 22")
+    assert machine.run("gce") == (3, [ASKED + "service-accounts/default/token", "shutdown -h now"])
+    assert machine.done.stderr == ""
+
+
 def test_an_own_machine_stops_ray_and_keeps_running(machine):
     """What stops Ray there is the script `lost`, which the provider has left."""
     lost = machine.root / "run/shoal/lost"

@@ -47,13 +47,13 @@ static bool add_user_data(const struct launch_spec *spec, struct arena *arena,
     return true;
 }
 
-/* The machine makes its own host key, and the cloud installs the login keys. */
+/* Compute Engine: the machine makes its own host key, and the cloud installs the login keys. */
 static void add_boot_script(const struct launch_spec *spec, struct arena *arena,
                             struct launch_request *request)
 {
     request->login_key = spec->cluster_key;
-    request->user_data = contact_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
-                                      arena);
+    request->user_data = contact_gce_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
+                                          request->rests, arena);
 }
 
 bool launch_hash(const struct config *config, size_t type, struct arena *arena,

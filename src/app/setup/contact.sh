@@ -92,6 +92,7 @@ switch_off() {
         exit
     fi
     say "no contact with the cluster for $limit checks of $every s: this $role shuts down"
+    ! command -v end_instance >/dev/null || end_instance
     shutdown -h now || poweroff || halt -p
 }
 
