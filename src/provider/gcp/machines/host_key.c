@@ -18,6 +18,7 @@ enum {
     MOST_MS = 3 * 1000,
     BLIND_MS = 10 * 1000, /* while the port is closed */
     WAIT_MS = 10 * 60 * 1000,
+    GONE_MS = 15 * 1000, /* a new instance may be unknown at first */
     KEY_BYTES_MAX = 1024 /* as base64; an ed25519 key has 68 */
 };
 
@@ -78,10 +79,28 @@ static void host_key_on_open(void *context)
     }
 }
 
+/* "The resource 'projects/.../instances/NAME' was not found". Of another resource: the instance has
+ * not reported its key yet. */
+static bool host_key_is_gone(struct gcp_operation *operation, const struct gcp_reply *reply)
+{
+    int64_t now = loop_now_ms(operation->provider->loop);
+    struct str path = arena_printf(&operation->arena, "/instances/%.*s' ",
+                                   STR_ARG(operation->listed[0].id));
+    bool is_missing = !reply->is_ok &&
+                      str_find(str_from(reply->failure.message), path.ptr) != SIZE_MAX;
+    operation->created = !is_missing ? 0 : operation->created > 0 ? operation->created : now;
+    return operation->created > 0 && now >= operation->created + GONE_MS;
+}
+
 static void host_key_on_attributes(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
     if (!reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND) {
         gcp_fail_with(operation, reply);
+        host_key_finish(operation);
+        return;
+    }
+    if (host_key_is_gone(operation, reply)) {
+        gcp_failed(operation, OUTCOME_NOT_FOUND, ERR_NOT_FOUND, "%s", reply->err.text);
         host_key_finish(operation);
         return;
     }
