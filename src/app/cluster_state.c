@@ -195,6 +195,29 @@ static bool cluster_state_find_key(struct cluster_state *state, const struct con
     return true;
 }
 
+bool cluster_state_login_key(const struct cluster_state *state, const struct config *config,
+                             struct arena *arena, struct str *ret_key, struct err *err)
+{
+    struct str given = value_text(value_get_c(config->auth, "ssh_public_key"));
+    AUTO_BUF struct buf text;
+    buf_init(&text, KEY_FILE_BYTES_MAX);
+    if (config->ssh_private_key.len == 0) {
+        *ret_key = state->public_key;
+        return true;
+    }
+    const char *path = given.len > 0 ? file_expand_home(arena, given).ptr
+                                     : arena_printf(arena, "%s.pub", state->key).ptr;
+    if (!file_read(path, &text, err)) {
+        return err_wrap(err,
+                        "the public key of auth.ssh_private_key (write it with: ssh-keygen -y -f "
+                        "%s >%s)",
+                        state->key, path);
+    }
+    struct str rest = str_trim(buf_str(&text));
+    *ret_key = arena_str(arena, str_trim(str_cut(&rest, '\n')));
+    return true;
+}
+
 /* ---- opening ---- */
 
 static bool cluster_state_make_folders(const struct cluster_state *state, struct arena *arena,

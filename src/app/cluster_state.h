@@ -48,6 +48,10 @@ bool cluster_state_open_at(const char *folder, const struct config *config, bool
                            struct arena *arena, struct cluster_state *ret_state,
                            struct err *err) MUST_USE;
 
+/* The public key with which this machine logs in: of auth.ssh_private_key, or the cluster's own. */
+bool cluster_state_login_key(const struct cluster_state *state, const struct config *config,
+                             struct arena *arena, struct str *ret_key, struct err *err) MUST_USE;
+
 /* The known_hosts file that pins the machine's host key, and the socket of the shared connection to
  * the machine. */
 const char *cluster_state_known_hosts(const struct cluster_state *state, struct str machine,

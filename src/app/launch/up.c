@@ -294,6 +294,14 @@ static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
 static void open_controller(struct up *up)
 {
     struct cluster_session *launch = &up->launch;
+    struct str login_key = launch->state.public_key;
+    struct err err;
+    /* Elsewhere the key pair of the node_config is the named one. */
+    if (launch->provider->ops->host_key &&
+        !cluster_state_login_key(&launch->state, launch->config, launch->arena, &login_key, &err)) {
+        up_fail(up, &err);
+        return;
+    }
     up->has_begun = true;
     launch->controller = controller_open(&(struct controller_setup){
         .session = launch->session,
@@ -304,7 +312,7 @@ static void open_controller(struct up *up)
         .holder = launch_holder("up", launch->arena),
         .secret = launch->state.secret,
         .cluster_key = launch->state.public_key,
-        .public_key = launch->state.public_key,
+        .public_key = login_key,
         .is_surveyed = true,
         .fails_if_held = true,
         .keeps_stopped = true, /* `shoal stop` may have left some */

@@ -148,18 +148,19 @@ static void draft_set_market(const struct launch_request *request, json_t *prope
     }
 }
 
-/* "ubuntu:ssh-ed25519 AAAA...", one line per key. */
+/* "ubuntu:ssh-ed25519 AAAA...", one line per key, and those of the file. */
 static struct str draft_keys(const struct gcp_provider *provider, struct str login_key,
-                             struct arena *arena)
+                             struct str of_file, struct arena *arena)
 {
     struct str user = param_text(provider->cluster->auth, "ssh_user");
     user = user.len > 0 ? user : STR("ubuntu");
     struct str first = arena_printf(arena, "%.*s:%.*s", STR_ARG(user), STR_ARG(provider->key));
     struct str second = str_trim(login_key);
-    return second.len == 0 || str_eq(second, provider->key)
-               ? first
-               : arena_printf(arena, "%.*s\n%.*s:%.*s", STR_ARG(first), STR_ARG(user),
-                              STR_ARG(second));
+    bool has_second = second.len > 0 && !str_eq(second, provider->key);
+    return arena_printf(arena, "%.*s%s%.*s%s%.*s%s%.*s", STR_ARG(first), has_second ? "\n" : "",
+                        STR_ARG(has_second ? user : STR("")), has_second ? ":" : "",
+                        STR_ARG(has_second ? second : STR("")), of_file.len > 0 ? "\n" : "",
+                        STR_ARG(of_file));
 }
 
 static void draft_add_script(struct buf *text, const char *name, struct str script)
@@ -191,7 +192,9 @@ static void draft_set_access(const struct gcp_provider *provider,
 {
     json_t *items = draft_child(draft_child(properties, "metadata", false), "items", true);
     if (provider->key.len > 0) {
-        gcp_metadata_set(items, "ssh-keys", draft_keys(provider, request->login_key, arena));
+        struct str of_file = str_trim(gcp_metadata_get(items, "ssh-keys"));
+        gcp_metadata_set(items, "ssh-keys",
+                         draft_keys(provider, request->login_key, of_file, arena));
         gcp_metadata_set(items, "block-project-ssh-keys", STR("TRUE"));
         gcp_metadata_set(items, "enable-oslogin", STR("FALSE"));
     }
