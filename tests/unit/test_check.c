@@ -228,10 +228,10 @@ static void google_has_these_names(void **state)
 #define IN(words) "provider: {type: gcp, project_id: p, " words "}\n"
     static const struct row rows[] = {
         {"cluster_name: Big_one\n" IN("region: us-west1, availability_zone: us-west1-a"),
-         "1:15 error cluster-name: *\"Big_one\"*"},
+         "1:15 warning cluster-name: *\"Big_one\"*`ray up` fail*"},
         {"cluster_name: twelve-letters-and-twelve-letters-xy\n" IN(
              "region: us-west1, availability_zone: us-west1-a"),
-         "1:15 error cluster-name: *36 characters*leaves 35*"},
+         "1:15 warning cluster-name: *at most 35 small letters*"},
         {"cluster_name: twelve-letters-and-twelve-letters-x\n" IN(
              "region: us-west1, availability_zone: us-west1-a"),
          ""},
@@ -256,7 +256,7 @@ static void google_has_these_names(void **state)
          ""},
         {GCP "head_node_type: Big\navailable_node_types:\n"
              "  Big: {resources: {CPU: 1}, node_config: {machineType: e2-medium}}\n",
-         "5:3 error label: *node type \"Big\"*"},
+         "5:3 warning label: *node type \"Big\"*`ray up` fail*"},
         {GCP_HEAD("machineType: e2-medium, labels: {team: ml, env_1: '', na\xc3\xafve: "
                   "\xc3\xa9t\xc3\xa9}"),
          ""},

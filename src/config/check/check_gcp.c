@@ -57,35 +57,31 @@ static bool check_gcp_is_label(struct str text)
     return characters <= GCP_NAME_MAX;
 }
 
+/* Shoal's names of instances contain a hash, and its tags are not only labels. Ray's contain the
+ * name itself: "ray-NAME-worker-XXXXXXXX-compute". */
 static void check_gcp_cluster_name(const struct check *check)
 {
-    /* "ray-NAME-worker-XXXXXXXX-compute" is the name of an instance. */
     enum { OTHER_CHARACTERS = 28 };
     const struct value *name = value_get_c(check->tree, "cluster_name");
-    if (!value_is(name, VALUE_STRING) || !check_is_written(name)) {
-        return;
-    }
-    if (name->text.len > GCP_NAME_MAX - OTHER_CHARACTERS) {
-        diag_error(check->diags, "cluster-name", name->place,
-                   "cluster_name has %zu characters; Compute Engine's limit for instance names "
-                   "leaves %d",
-                   name->text.len, GCP_NAME_MAX - OTHER_CHARACTERS);
-    } else if (name->text.len > 0 && !check_gcp_has_only(name->text, STR("-"))) {
-        struct diag *diag = diag_error(check->diags, "cluster-name", name->place,
-                                       "cluster_name \"%.*s\" cannot be part of the name of a "
-                                       "Compute Engine instance",
-                                       STR_ARG(name->text));
-        diag_hint(check->diags, diag, "use small letters, digits and -");
+    if (value_is(name, VALUE_STRING) && check_is_written(name) &&
+        (name->text.len > GCP_NAME_MAX - OTHER_CHARACTERS ||
+         !check_gcp_has_only(name->text, STR("-")))) {
+        struct diag *diag = diag_warn(check->diags, "cluster-name", name->place,
+                                      "cluster_name \"%.*s\" cannot be part of the name of a "
+                                      "Compute Engine instance, which makes `ray up` fail",
+                                      STR_ARG(str_sub(name->text, 0, 80)));
+        diag_hint(check->diags, diag, "use at most %d small letters, digits and -",
+                  GCP_NAME_MAX - OTHER_CHARACTERS);
     }
 }
 
 static void check_gcp_type_name(const struct check *check, const struct value *key)
 {
     if (value_is(key, VALUE_STRING) && check_is_written(key) && !check_gcp_is_label(key->text)) {
-        struct diag *diag = diag_error(check->diags, "label", key->place,
-                                       "the name of node type \"%.*s\" cannot be the value of a "
-                                       "Google Cloud label",
-                                       STR_ARG(str_sub(key->text, 0, 80)));
+        struct diag *diag = diag_warn(check->diags, "label", key->place,
+                                      "the name of node type \"%.*s\" cannot be the value of a "
+                                      "Google Cloud label, which makes `ray up` fail",
+                                      STR_ARG(str_sub(key->text, 0, 80)));
         diag_hint(check->diags, diag, "use at most 63 small letters, digits, - and _");
     }
 }

@@ -42,9 +42,6 @@ static void check_cluster_name(const struct check *check)
         return;
     }
     struct str text = value_text(name);
-    if (str_is(value_text(value_path(check->tree, "provider.type")), "gcp")) {
-        return; /* check_gcp has a stricter rule */
-    }
     for (size_t i = 0; i < text.len; i++) {
         if (!check_names_is_name_char(text.ptr[i])) {
             report_name(check, name, i);
