@@ -66,7 +66,9 @@ class GceMachine(front.Machine):
         return self.tag("ray-node-type")
 
     def tag(self, key):
-        return self.row["labels"].get(key)
+        """A label, or in the metadata (wire/gcp_instance.h)."""
+        items = {item["key"]: item["value"] for item in self.row["metadata"].get("items", [])}
+        return json.loads(items.get("shoal-tags", "{}")).get(key, self.row["labels"].get(key))
 
 
 class GceFront(front.Front):

@@ -269,4 +269,17 @@ ALL = (
       'gcp_metadata_get(items, "startup-script"));', 'mutation_is(70) ? STR("") : '
       'gcp_metadata_get(items, "startup-script"));', "raw",
       caught="unit/gcp_draft"),
+    M(71, "app/control/inventory.c", "a worker that switched itself off is not terminated",
+      "if (machines[i].is_left)", "if (!mutation_is(71) && machines[i].is_left)", "raw",
+      caught="unit/reuse"),
+    M(72, "provider/gcp/wire/gcp_instance.c",
+      "gcp: an instance that is being started counts as left",
+      "stopped_at >= machine->launched_at", "true",
+      caught="unit/gcp_wire"),
+    M(73, "provider/gcp/wire/gcp_instance.c", "gcp: what Shoal has stopped counts as left",
+      "!str_eq(machine_tag_value(machine, GCP_RESTS_LABEL), rests.value)", "true",
+      caught="unit/gcp_wire"),
+    M(74, "app/contact.c", "gcp: a head that rests deletes itself",
+      "!rests", "true",
+      caught="unit/contact"),
 )

@@ -39,6 +39,7 @@ from ray.core.generated import autoscaler_pb2, gcs_service_pb2  # noqa: E402
 
 RUNNING, DEAD, IDLE, DRAINING = 1, 2, 3, 4
 ALIVE_STATE, DEAD_STATE = 0, 1
+DRAINED_PREEMPTED, DRAINED_IDLE = 3, 4  # NodeDeathInfo.Reason
 NOT_FOUND = 17
 NODES, AUTOSCALER = "/ray.rpc.NodeInfoGcsService/", "/ray.rpc.autoscaler.AutoscalerStateService/"
 KV, JOBS = "/ray.rpc.InternalKVGcsService/", "/ray.rpc.JobInfoGcsService/"
@@ -52,6 +53,7 @@ class Node:
         self.resources = json.loads(said["resources"] or "{}") or {"CPU": 1}
         self.labels = json.loads(said["labels"] or "{}")
         self.stream, self.began, self.ended, self.draining = stream, time.time(), 0.0, False
+        self.death = 0
 
     def busy(self):
         return os.path.exists(f"/tmp/ray/busy-{self.instance}")
@@ -81,6 +83,7 @@ class Gcs:
             info.instance_id, info.node_type_name = node.instance, node.type
             info.is_head_node = node.is_head
             info.state = DEAD_STATE if node.ended else ALIVE_STATE
+            info.death_info.reason = node.death if node.ended else 0
             info.start_time_ms, info.end_time_ms = int(node.began * 1000), int(node.ended * 1000)
         return reply
 
@@ -151,8 +154,17 @@ class Gcs:
         reply.is_accepted = True
         if node:
             node.draining = True
-            node.stream.write(b"exit\n")
+            node.death = DRAINED_IDLE if idle_only else DRAINED_PREEMPTED
+            threading.Thread(target=self.finish, args=(node, asked.deadline_timestamp_ms / 1000),
+                             daemon=True).start()
         return reply
+
+    @staticmethod
+    def finish(node, deadline):
+        """A drained node ends when it has no work, or at the deadline if there is one."""
+        while node.busy() and not 0 < deadline < time.time():
+            time.sleep(0.1)
+        node.stream.write(b"exit\n")
 
     # ---- raylets ----
 
