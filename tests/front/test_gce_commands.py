@@ -228,7 +228,7 @@ def test_a_worker_without_its_head(front, laptop, account):
 
 POINTS = ("up:gcp:instanceTemplates.insert:reply#1", "up:gcp:firewalls.insert:before#2",
           "up:gcp:instances.bulkInsert:before#1", "up:gcp:instances.bulkInsert:reply#1",
-          "up:gcp:instances.getGuestAttributes:reply#1", "up:gcp:instances.bulkInsert:reply#2",
+          "up:gcp:instances.setMetadata:before#1", "up:gcp:instances.bulkInsert:reply#2",
           "up:gcp:instances.setLabels:reply#1",
           "autoscaler-folder:gcp:instanceTemplates.insert:reply#1",
           "down:gcp:instances.delete:before#2", "down:gcp:firewalls.delete:reply#1",
