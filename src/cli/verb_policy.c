@@ -23,7 +23,7 @@ static const struct example examples[] = {
     {"shoal policy cluster.yaml > policy.json",
      "Save the policy; an administrator can attach it with aws iam put-user-policy."},
     {"shoal policy gcp.yaml > role.yaml",
-     "Save the role; an administrator can create it with gcloud iam roles create shoal "
+     "Save the role; an administrator can create it with gcloud iam roles create rayClusters "
      "--project PROJECT --file role.yaml."},
 };
 

@@ -176,7 +176,7 @@ def test_bash_operands(bash, verbs):
 
 
 def test_bash_clusters(bash, clusters):
-    assert sorted(bash("status", "")) == ["cluster.yaml", "configs", "demo", "night-runs"]
+    assert sorted(bash("status", "")) == ["cluster.yaml", "configs", "demo", "labs", "night-runs"]
     assert bash("exec", "ni") == ["night-runs"]
     assert "demo" not in bash("validate", "")  # it needs a file
 

@@ -45,7 +45,7 @@ static const struct schema_key provider_keys[] = {
      .types = SCHEMA_STRING,
      .flags = SCHEMA_REQUIRED,
      .help = "aws, gcp, azure, vsphere, local (your own machines) or external (a plug-in, or a "
-             "class of Ray). `shoal up` does not support gcp yet.",
+             "class of Ray).",
      .example = "type: aws"},
     {.name = "region",
      .types = SCHEMA_STRING,
