@@ -334,7 +334,7 @@ def test_attach(shared):
     terminal.resize(41, 123)
     # ssh sends the new size and the line independently of each other.
     terminal.type("until stty size | grep '41 123'; do sleep 0.1; done\n")
-    terminal.expect(r"\n41 123\r?\n")
+    terminal.expect(r"[\r\n]41 123\r?\n")
     terminal.type("sleep 321\n")
     driver.wait_for(lambda: "sleep 321" in driver.in_machine(shared.head, "ps", "-eo", "args"), 30)
     terminal.type("\x03")
