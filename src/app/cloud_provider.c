@@ -7,6 +7,7 @@
 #include "app/plugin_command.h"
 #include "app/ray_class.h"
 #include "base/attr.h"
+#include "io/os.h"
 #include "provider/aws/aws_provider.h"
 #include "provider/aws/preflight/caller_policy.h"
 #include "provider/external/external_provider.h"
@@ -124,15 +125,14 @@ static bool open_gcp(struct cloud_session *session, const struct config *config,
     if (!cloud_session_open_http(session, err)) {
         return false;
     }
-    struct aws_client_setup mine = cloud_session_aws(session);
-    struct gcp_setup setup = {.loop = mine.loop,
-                              .http = mine.http,
-                              .children = mine.children,
-                              .log = mine.log,
-                              .redact = mine.redact,
-                              .environ = mine.environ};
+    struct gcp_setup setup = {.loop = session->loop,
+                              .http = session->http,
+                              .children = session->children,
+                              .log = &session->log,
+                              .redact = session->redact,
+                              .environ = cloud_session_aws(session).environ};
     cloud_provider_take_gcp(config, &setup);
-    return gcp_provider_open(&setup, mine.seed, cluster, ret_provider, err);
+    return gcp_provider_open(&setup, os_seed(), cluster, ret_provider, err);
 }
 
 static bool open_local(const struct cloud_session *session, const struct config *config,

@@ -253,7 +253,7 @@ static bool has_ended_it(struct scene *scene)
     return scene->cloud.counts[FAKE_TERMINATE] >= 2 && count_in(scene, MACHINE_GONE) == 1;
 }
 
-/* A worker that switched itself off is not started: it is terminated, again if that fails. */
+/* A worker that shut itself down is not started: it is terminated, again if that fails. */
 static void a_leftover_is_terminated(void **state)
 {
     struct scene *scene = stopped_cluster();
@@ -262,7 +262,7 @@ static void a_leftover_is_terminated(void **state)
     scene->cloud.next[FAKE_TERMINATE] = OUTCOME_DENIED;
     begin(scene, "me pid 2 up", GOAL_RUN);
     assert_comes(scene, has_ended_it);
-    assert_true(told(scene, "cannot terminate a worker that has switched itself off"));
+    assert_true(told(scene, "cannot terminate a worker that shut itself down"));
     assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 2);
     end(scene);
     scene_free(scene);

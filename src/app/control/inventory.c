@@ -262,13 +262,12 @@ static void on_left_ended(void *context, const struct provider_answer *answer)
     }
     if (answer->outcome != OUTCOME_DONE && answer->outcome != OUTCOME_NOT_FOUND) {
         notify_warning(&controller->notifier, answer,
-                       "cannot terminate a worker that has switched itself off: %s",
-                       answer->err.text);
+                       "cannot terminate a worker that shut itself down: %s", answer->err.text);
     }
     inventory_expedite(controller);
 }
 
-/* EC2 terminates a worker that switches itself off. Other clouds stop it. */
+/* EC2 terminates a worker that shuts itself down. Other clouds only stop it. */
 static void inventory_end_left(struct controller *controller, const struct machine *machines,
                                size_t count)
 {

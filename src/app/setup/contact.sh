@@ -1,7 +1,8 @@
 # contact.sh: shuts this machine down when its cluster has not been in contact for too long.
 #
 # Part of the user-data of every machine: cloud-init runs it as root at every boot, before sshd
-# starts, so it works also when no program of Shoal ever arrives. It needs no credentials. What
+# starts, so it works also when no program of Shoal ever arrives. On Compute Engine it is the
+# startup-script, which Google's agent runs after sshd has started. It needs no credentials. What
 # counts as contact, and why: docs/decisions/0016-contact.md. contact.c puts two lines before this
 # text: the role of the machine ("head" or "worker") and how many checks in a row may fail. On an
 # own machine (role "host") it runs as the user while the host is leased, and stops Ray instead.

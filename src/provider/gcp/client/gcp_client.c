@@ -557,7 +557,8 @@ static void gcp_call_on_timer(void *context)
     }
     gcp_call_unqueue(call); /* its time is over */
     if (!call->is_busy) {
-        gcp_call_set(call, OUTCOME_THROTTLED, 0, "not sent, because of too many other changes");
+        gcp_call_set(call, OUTCOME_THROTTLED, 0,
+                     "not sent: too many other changes are in progress");
     }
     gcp_call_give_up(call);
 }

@@ -7,6 +7,9 @@
 
 enum { NAMES_SHOWN = 5, TEXT_BYTES_MAX = 2048 };
 
+#define NAME_SUBNETWORK \
+    "write networkInterfaces in each node_config: [{subnetwork: regions/REGION/subnetworks/NAME}]"
+
 /* ---- machine types ---- */
 
 /* The first GPU type that the zone does not have; empty: it has all. */
@@ -202,8 +205,7 @@ static void probe_judge_network(struct probe *probe, size_t type, struct str pat
     if (!answer->body && answer->failure.outcome == OUTCOME_NOT_FOUND) {
         finding = probe_add(probe, FINDING_ERROR, "network", "the project has no network \"%.*s\"",
                             STR_ARG(name));
-        finding->remedy = STR("write networkInterfaces in each node_config: [{subnetwork: "
-                              "regions/REGION/subnetworks/NAME}]");
+        finding->remedy = STR(NAME_SUBNETWORK);
     } else if (!answer->body) {
         probe_note(probe, "network", answer);
     } else if (!json_is_true(json_object_get(answer->body, "autoCreateSubnetworks"))) {
@@ -211,8 +213,7 @@ static void probe_judge_network(struct probe *probe, size_t type, struct str pat
                             "network \"%.*s\" has subnetworks of its own, so the file must name "
                             "one of them",
                             STR_ARG(name));
-        finding->remedy = STR("write networkInterfaces in each node_config: [{subnetwork: "
-                              "regions/REGION/subnetworks/NAME}]");
+        finding->remedy = STR(NAME_SUBNETWORK);
     }
     if (finding) {
         finding->path = probe_path(probe, type, "");

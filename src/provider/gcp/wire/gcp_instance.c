@@ -235,7 +235,7 @@ struct machine_tag gcp_rests_tag(const struct machine *machine, struct arena *ar
                                 arena_printf(arena, "%lld", (long long)machine->launched_at)};
 }
 
-/* A worker that switched itself off, or that its user stopped. One that is being started may still
+/* A worker that shut itself down, or that its user stopped. One that is being started may still
  * be listed as stopped. */
 static bool gcp_instance_is_left(const json_t *item, const struct machine *machine,
                                  struct arena *arena)
