@@ -436,6 +436,15 @@ static void permissions(void **state)
                         "firewall\n  compute.instances.create to create instances\n");
     assert_says(&stage, "F service account"); /* actAs is granted on the account itself */
     gcp_stage_close(&stage.gcp);
+    stage_open(&stage); /* a condition may grant it */
+    stage_grant(&stage, "compute.instances.create");
+    stage_route(&stage, ":getIamPolicy", 0,
+                "{\"bindings\":[{\"role\":\"r\",\"members\":[\"user:a\"]},"
+                "{\"role\":\"r\",\"condition\":{\"expression\":\"e\"}}]}");
+    stage_run(&stage, PREFLIGHT_FOR_UP);
+    assert_says(&stage, "W permissions: 1 permission in project p is missing, unless a "
+                        "conditional role grants it @");
+    gcp_stage_close(&stage.gcp);
     check_one("/r/v1/projects/p:testIamPermissions", 403, REFUSED("API is disabled"),
               "F permissions: not checked: API is disabled ");
 }

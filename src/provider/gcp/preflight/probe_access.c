@@ -22,6 +22,19 @@ static bool is_granted(const json_t *answer, const char *permission)
     return false;
 }
 
+/* Google tests permissions for the project as a whole: one that a condition grants for some
+ * resources counts as missing. */
+static bool probe_has_condition(const struct probe *probe)
+{
+    const json_t *list = json_object_get(probe_body(probe, PROBE_POLICY), "bindings");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_is_object(json_object_get(json_array_get(list, i), "condition"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void probe_judge_permissions(struct probe *probe)
 {
     const struct probe_answer *answer = probe_find(probe, PROBE_PERMISSIONS, STR(""), 0);
@@ -42,10 +55,15 @@ static void probe_judge_permissions(struct probe *probe)
         probe_add(probe, FINDING_FINE, "permissions", "all that launches need are granted");
         return;
     }
+    bool is_unsure = probe_has_condition(probe);
     struct finding *finding = probe_add(
-        probe, FINDING_ERROR, "permissions", "%zu permission%s in project %.*s %s missing", count,
-        count == 1 ? "" : "s", STR_ARG(gcp_client_project(probe->provider->client)),
-        count == 1 ? "is" : "are");
+        probe, is_unsure ? FINDING_WARNING : FINDING_ERROR, "permissions",
+        "%zu permission%s in project %.*s %s missing%s%s", count, count == 1 ? "" : "s",
+        STR_ARG(gcp_client_project(probe->provider->client)), count == 1 ? "is" : "are",
+        is_unsure ? ", unless a conditional role grants " : "",
+        !is_unsure   ? ""
+        : count == 1 ? "it"
+                     : "them");
     finding->rows = rows;
     finding->row_count = count;
     finding->remedy = STR("ask an administrator of the project for the role that `shoal policy "

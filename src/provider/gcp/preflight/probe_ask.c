@@ -113,8 +113,9 @@ static void probe_ask_rights(struct probe *probe)
     }
     probe_ask_resources(probe, PROBE_PERMISSIONS, "projects.testIamPermissions",
                         "testIamPermissions", json_pack("{s:o}", "permissions", names));
+    /* Version 3 contains the conditions of roles. */
     probe_ask_resources(probe, PROBE_POLICY, "projects.getIamPolicy", "getIamPolicy",
-                        json_object());
+                        json_pack("{s:{s:i}}", "options", "requestedPolicyVersion", 3));
     probe_ask_resources(probe, PROBE_LOGIN, "projects.getEffectiveOrgPolicy",
                         "getEffectiveOrgPolicy",
                         json_pack("{s:s}", "constraint", "constraints/compute.requireOsLogin"));
