@@ -435,6 +435,9 @@ void trainer_report_action(struct trainer *trainer, const struct train_action *a
                     (job->now - job->stepped_at) / 1000);
     } else if (action->kind == TRAIN_END) {
         report_end(trainer);
+        if (job->phase == TRAIN_SUCCEEDED) {
+            print_text(trainer, "training is complete at step %" PRId64, trainer->progress.step);
+        }
         event = event_object("end", job->generation);
         json_put_text(event, "cause", str_from(train_cause_text(action->cause)));
         json_put_number(event, "step", trainer->progress.step);
