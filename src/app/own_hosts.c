@@ -139,6 +139,8 @@ static void *own_hosts_run(void *context, const struct host_task *asked, host_re
                                   .input = asked->script,
                                   .output = {{.bytes_max = OUTPUT_BYTES_MAX},
                                              {.bytes_max = SAID_BYTES_MAX, .keeps_tail = true}},
+                                  /* The lease must not wait for a thousand workers. */
+                                  .is_urgent = asked->is_head,
                                   .deadline_ms = asked->deadline_ms,
                                   .done = own_hosts_on_done,
                                   .context = task,

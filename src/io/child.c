@@ -79,6 +79,15 @@ static void ring_add(struct ring *ring, struct child *child)
     ring->count++;
 }
 
+static void ring_add_first(struct ring *ring, struct child *child)
+{
+    child->before = NULL;
+    child->next = ring->first;
+    *(ring->first ? &ring->first->before : &ring->last) = child;
+    ring->first = child;
+    ring->count++;
+}
+
 static void ring_remove(struct ring *ring, struct child *child)
 {
     *(child->before ? &child->before->next : &ring->first) = child->next;
@@ -478,7 +487,7 @@ struct child *child_start(struct child_pool *pool, const struct child_spec *spec
     arena_init(&child->arena);
     copy_spec(child, spec);
     child->late = (struct loop_task){.run = finish_late, .context = child};
-    ring_add(&pool->waiting, child);
+    (spec->is_urgent ? ring_add_first : ring_add)(&pool->waiting, child);
     loop_defer(pool->loop, &pool->start);
     return child;
 }

@@ -60,6 +60,7 @@ struct child_spec {
     bool is_fed;                  /* input comes from child_write() until child_end_input() */
     loop_fn *drained;             /* is_fed only: all input was written; NULL: not called */
     struct child_output output[2];
+    bool is_urgent;      /* starts before those that wait */
     int64_t deadline_ms; /* from its start; 0: no limit */
     int64_t grace_ms;    /* from SIGTERM to SIGKILL; default 5 s */
     int64_t linger_ms;   /* wait for EOF if a descendant holds the pipe; default 500 ms */

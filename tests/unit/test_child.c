@@ -548,6 +548,36 @@ static void many_run_but_not_too_many_at_once(void **state)
     assert_true(crowd.most <= 8 && crowd.most > 1);
 }
 
+struct order {
+    char text[8];
+};
+
+static void note_order(void *context, const struct child_result *result)
+{
+    struct order *order = context;
+    order->text[strlen(order->text)] = result->output[0].ptr[0];
+}
+
+static void an_urgent_one_starts_before_those_that_wait(void **state)
+{
+    static const char *const names[] = {"a", "b", "!", "c"};
+    struct bench bench = open_bench(1);
+    struct order order = {0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct child_spec spec = {.argv = ARGV("/bin/echo", names[i]),
+                                  .output = {{.bytes_max = 10}, {.bytes_max = 10}},
+                                  .is_urgent = names[i][0] == '!',
+                                  .done = note_order,
+                                  .context = &order};
+        child_start(bench.pool, &spec);
+    }
+    assert_int_equal(child_pool_waiting(bench.pool), ARRAY_LEN(names));
+    loop_run(bench.loop);
+    assert_string_equal(order.text, "!abc");
+    close_bench(&bench);
+}
+
 static void a_shortage_of_descriptors_is_waited_out(void **state)
 {
     struct crowd crowd = {0};
@@ -663,6 +693,7 @@ int main(void)
         cmocka_unit_test(running_and_waiting_ones_can_be_cancelled),
         cmocka_unit_test(forgotten_ones_are_silent),
         cmocka_unit_test(many_run_but_not_too_many_at_once),
+        cmocka_unit_test(an_urgent_one_starts_before_those_that_wait),
         cmocka_unit_test(a_shortage_of_descriptors_is_waited_out),
         cmocka_unit_test(children_keep_the_usual_limit),
         cmocka_unit_test(a_freed_pool_leaves_no_process),
