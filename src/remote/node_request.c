@@ -53,7 +53,11 @@ bool node_request_write(const struct node_request *request, struct buf *out, str
 {
     AUTO_BUF struct buf bundle;
     buf_init(&bundle, BUNDLE_BYTES_MAX);
-    bool ok = is_run(request->run) && request->file_count <= NODE_FILES_MAX;
+    if (request->file_count > NODE_FILES_MAX) {
+        return err_set(err, ERR_CONFIG, "cannot send %zu files to a node: at most %d are possible",
+                       request->file_count, NODE_FILES_MAX);
+    }
+    bool ok = is_run(request->run);
     buf_addf(out, "{\"protocol\":%d,\"run\":\"%.*s\",\"host_key\":", NODE_PROTOCOL,
              STR_ARG(request->run));
     ok = node_request_add_text(request->host_key, out) && ok;

@@ -20,8 +20,8 @@
 enum {
     NODE_PROTOCOL = 1,
     NODE_REQUEST_BYTES_MAX = 24 << 20,
-    NODE_FILES_MAX = 1000,
-    NODE_RUN_SIZE = 33, /* 32 hexadecimal digits and a NUL */
+    NODE_FILES_MAX = 10 * 1000, /* the head gets a host key of each own machine */
+    NODE_RUN_SIZE = 33,         /* 32 hexadecimal digits and a NUL */
 };
 
 /* Written before the first step runs; missing parent folders are created. Never logged. */

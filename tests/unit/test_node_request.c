@@ -88,6 +88,25 @@ static void test_large_and_empty(void **state)
     buf_clear(&line);
 }
 
+/* The head gets a host key of each own machine. */
+static void test_many_files(void **state)
+{
+    size_t most = NODE_FILES_MAX;
+    struct node_file *files = ARENA_ARRAY(&arena, most + 1, struct node_file);
+    struct err err = {0};
+    (void)state;
+    for (size_t i = 0; i <= most; i++) {
+        files[i] = (struct node_file){STR("/key"), STR("ssh-ed25519"), 0600};
+    }
+    struct node_request request = {.files = files, .file_count = most};
+    assert_int_equal(written_and_read(&request).file_count, most);
+    AUTO_BUF struct buf line;
+    buf_init(&line, NODE_REQUEST_BYTES_MAX);
+    request.file_count = most + 1;
+    assert_false(node_request_write(&request, &line, &err));
+    assert_string_equal(err.text, "cannot send 10001 files to a node: at most 10000 are possible");
+}
+
 static bool is_read(const char *begin, const char *file, const char *end)
 {
     struct node_request request;
@@ -166,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_request_comes_as_it_was_sent),
         cmocka_unit_test(test_large_and_empty),
+        cmocka_unit_test(test_many_files),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_greeting_and_notices),
     };
