@@ -53,7 +53,7 @@ void account_cost_queries(const struct account *account, struct arena *arena,
         const struct account_cluster *cluster = &account->clusters[i];
         for (size_t j = 0; j < cluster->machine_count; j++) {
             const struct account_machine *machine = &cluster->machines[j];
-            if (is_paid_for(machine) && !machine->is_prepaid) {
+            if (is_paid_for(machine) && !machine->is_unpriced) {
                 account_cost_add_request(&list, machine_query(machine));
             }
         }
@@ -83,8 +83,8 @@ struct price_known account_price_of_machine(const struct account_machine *machin
     if (!is_paid_for(machine)) {
         return (struct price_known){0, PRICE_FROM_UNKNOWN, 0};
     }
-    return machine->is_prepaid ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0}
-                               : account_cost_price_of(prices, machine_query(machine));
+    return machine->is_unpriced ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0}
+                                : account_cost_price_of(prices, machine_query(machine));
 }
 
 struct account_cost account_cost_of(const struct account_cluster *cluster,

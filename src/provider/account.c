@@ -27,6 +27,28 @@ struct sorter {
     size_t *thing_piles;
 };
 
+/* ---- found resources ---- */
+
+void account_add_machine(struct account_basket *basket, const struct account_machine *machine)
+{
+    struct account_finds *finds = &basket->finds;
+    ARENA_PUSH(basket->arena, finds->machines, finds->machine_count,
+               basket->machine_capacity) = *machine;
+}
+
+void account_add_volume(struct account_basket *basket, const struct account_volume *volume)
+{
+    struct account_finds *finds = &basket->finds;
+    ARENA_PUSH(basket->arena, finds->volumes, finds->volume_count,
+               basket->volume_capacity) = *volume;
+}
+
+void account_add_thing(struct account_basket *basket, const struct account_thing *thing)
+{
+    struct account_finds *finds = &basket->finds;
+    ARENA_PUSH(basket->arena, finds->things, finds->thing_count, basket->thing_capacity) = *thing;
+}
+
 /* ---- ownership ---- */
 
 static bool is_same_owner(const struct account_owner *a, const struct account_owner *b)
@@ -116,6 +138,9 @@ static size_t pile_of_volume(struct sorter *sorter, const struct account_volume 
                                        machine_matches, &sought);
     if (position != TABLE_NONE) {
         return sorter->machine_piles[position];
+    }
+    if (volume->machine.len > 0) { /* an instance that is not of a cluster uses it */
+        return SIZE_MAX;
     }
     bool is_ours = !is_blind(sorter->finds, volume->owner.region);
     return is_ours ? pile_of(sorter, &volume->owner) : SIZE_MAX;
@@ -254,7 +279,8 @@ static bool is_being_made(const struct account_cluster *cluster, int64_t now)
     bool is_made = false;
     for (size_t i = 0; i < cluster->thing_count; i++) {
         const struct account_thing *thing = &cluster->things[i];
-        bool is_young = thing->kind == THING_TEMPLATE && thing->made_at != ACCOUNT_NO_TIME &&
+        bool is_lease = thing->kind == THING_TEMPLATE || thing->kind == THING_RECORD;
+        bool is_young = is_lease && thing->made_at != ACCOUNT_NO_TIME &&
                         thing->made_at > now - ACCOUNT_MAKING_SECONDS;
         is_made = is_made ||
                   (thing->held_until == ACCOUNT_NO_TIME ? is_young : thing->held_until > now);
@@ -316,6 +342,9 @@ static void account_evaluate(struct account_cluster *cluster, int64_t now)
         }
     }
     cluster->state = account_state_of(cluster, head_runs, now);
+    for (size_t i = 0; cluster->owner.region.len == 0 && i < cluster->thing_count; i++) {
+        cluster->owner.region = cluster->things[i].home;
+    }
     for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
         see_time(cluster, cluster->volumes[i].made_at);
     }
@@ -331,7 +360,8 @@ static int account_compare(const void *left, const void *right)
     int order = (a->state == ACCOUNT_LEFTOVER) - (b->state == ACCOUNT_LEFTOVER);
     order = order ? order : str_cmp(a->owner.name, b->owner.name);
     order = order ? order : str_cmp(a->owner.region, b->owner.region);
-    return order ? order : str_cmp(a->owner.uid, b->owner.uid);
+    order = order ? order : str_cmp(a->owner.uid, b->owner.uid);
+    return order ? order : str_cmp(a->owner.project, b->owner.project);
 }
 
 void account_gather(const struct account_finds *finds, struct arena *arena,
@@ -356,6 +386,59 @@ void account_gather(const struct account_finds *finds, struct arena *arena,
     *ret_count = sorter.count;
 }
 
+/* ---- several accounts ---- */
+
+static void account_append(void *items, size_t *count, const void *more, size_t more_count,
+                           size_t size)
+{
+    if (more_count > 0) {
+        memcpy((char *)items + *count * size, more, more_count * size);
+    }
+    *count += more_count;
+}
+
+void account_join(const struct account *parts, size_t count, struct arena *arena,
+                  struct account *ret_account)
+{
+    struct account most = {0};
+    struct account all = {.id = STR("")};
+    for (size_t i = 0; i < count; i++) {
+        most.region_count += parts[i].region_count;
+        most.project_count += parts[i].project_count;
+        most.gap_count += parts[i].gap_count;
+        most.skipped_count += parts[i].skipped_count;
+        most.cluster_count += parts[i].cluster_count;
+    }
+    struct str *regions = ARENA_ARRAY(arena, most.region_count, struct str);
+    struct str *projects = ARENA_ARRAY(arena, most.project_count, struct str);
+    struct account_gap *gaps = ARENA_ARRAY(arena, most.gap_count, struct account_gap);
+    struct account_gap *skipped = ARENA_ARRAY(arena, most.skipped_count, struct account_gap);
+    struct account_cluster *clusters = ARENA_ARRAY(arena, most.cluster_count,
+                                                   struct account_cluster);
+    for (size_t i = 0; i < count; i++) {
+        const struct account *part = &parts[i];
+        all.id = all.id.len > 0 ? all.id : part->id;
+        all.now = part->now > all.now ? part->now : all.now;
+        account_append(regions, &all.region_count, part->regions, part->region_count,
+                       sizeof(struct str));
+        account_append(projects, &all.project_count, part->projects, part->project_count,
+                       sizeof(struct str));
+        account_append(gaps, &all.gap_count, part->gaps, part->gap_count,
+                       sizeof(struct account_gap));
+        account_append(skipped, &all.skipped_count, part->skipped, part->skipped_count,
+                       sizeof(struct account_gap));
+        account_append(clusters, &all.cluster_count, part->clusters, part->cluster_count,
+                       sizeof(struct account_cluster));
+    }
+    account_sort(clusters, all.cluster_count, sizeof(struct account_cluster), account_compare);
+    all.regions = regions;
+    all.projects = projects;
+    all.gaps = gaps;
+    all.skipped = skipped;
+    all.clusters = clusters;
+    *ret_account = all;
+}
+
 /* ---- names ---- */
 
 const char *account_state_name(enum account_state state)
@@ -368,6 +451,7 @@ const char *account_state_name(enum account_state state)
 const char *account_thing_name(enum account_thing_kind kind)
 {
     static const char *const names[THING_KIND_COUNT] = {
-        "security group", "key pair", "launch template", "role", "instance profile"};
+        "security group",   "key pair",      "launch template",  "role",
+        "instance profile", "firewall rule", "instance template"};
     return names[kind];
 }

@@ -2,7 +2,8 @@
  * account.h: all resources of an account that belong to clusters, launched by Shoal (tagged with
  * the cluster's uid) or by Ray (tagged with its name only).
  *
- * Each cloud collects them (aws/account.h); assigning them to clusters is pure and done here.
+ * Each cloud collects them (aws/account/account.h, gcp/account/gcp_account.h); assigning them to
+ * clusters is pure and done here. A project of Google Cloud is an account.
  */
 #pragma once
 
@@ -25,9 +26,10 @@
 enum { ACCOUNT_MAKING_SECONDS = 600 };
 
 struct account_owner {
-    struct str region; /* empty: global, such as a role */
-    struct str name;   /* name of the cluster; may be empty if there is a uid */
-    struct str uid;    /* empty: launched by Ray */
+    struct str region;  /* empty: global, such as a role */
+    struct str name;    /* name of the cluster; may be empty if there is a uid */
+    struct str uid;     /* empty: launched by Ray */
+    struct str project; /* of Google Cloud; empty: on AWS */
 };
 
 struct account_machine {
@@ -39,7 +41,7 @@ struct account_machine {
     enum machine_state state;
     enum market market;
     bool is_head;
-    bool is_prepaid;    /* reserved capacity, paid for in advance */
+    bool is_unpriced;   /* paid for in advance, or in a cloud without known prices */
     int64_t expires_at; /* if it is stopped; EXPIRY_NEVER: never (expiry.h) */
 };
 
@@ -47,6 +49,7 @@ struct account_volume {
     struct account_owner owner; /* owner from its own tags; all empty if it has none */
     struct str id;
     struct str machine; /* attached to; empty: none */
+    struct str zone;    /* empty: unknown */
     struct str kind;    /* "gp3" */
     int64_t gb;
     int64_t made_at;
@@ -59,6 +62,8 @@ enum account_thing_kind {
     THING_TEMPLATE,
     THING_ROLE,
     THING_PROFILE,
+    THING_RULE,   /* of a firewall */
+    THING_RECORD, /* the lease, in an instance template */
     THING_KIND_COUNT
 };
 
@@ -68,6 +73,7 @@ struct account_thing {
     struct str id;
     int64_t made_at;
     int64_t held_until; /* a process works on the cluster until then; ACCOUNT_NO_TIME: unknown */
+    struct str home;    /* region of the cluster, if the resource itself has none; may be empty */
 };
 
 /* A listing that failed: resources may be missing from the result. */
@@ -76,6 +82,7 @@ struct account_gap {
     struct str what;   /* "instances", "roles" */
     struct str code;   /* error code, to merge equal gaps; may be empty */
     struct err err;
+    struct str project; /* of Google Cloud; empty: AWS */
 };
 
 struct account_finds {
@@ -90,6 +97,18 @@ struct account_finds {
     bool sees_everywhere; /* all regions were listed */
     int64_t now;          /* seconds since 1970, by the cloud's clock */
 };
+
+/* Collects the resources found in replies, in one arena. */
+struct account_basket {
+    struct arena *arena;
+    struct account_finds finds;
+    size_t machine_capacity, volume_capacity, thing_capacity;
+};
+
+/* The strings must live as long as the basket. */
+void account_add_machine(struct account_basket *basket, const struct account_machine *machine);
+void account_add_volume(struct account_basket *basket, const struct account_volume *volume);
+void account_add_thing(struct account_basket *basket, const struct account_thing *thing);
 
 /* ---- clusters ---- */
 
@@ -118,11 +137,14 @@ struct account_cluster {
 };
 
 struct account {
-    struct str id;             /* "123456789012"; empty: unknown */
-    const struct str *regions; /* searched regions, sorted */
+    struct str id;              /* of AWS: "123456789012"; empty: unknown */
+    const struct str *regions;  /* of AWS that were searched, sorted */
+    const struct str *projects; /* of Google Cloud that were searched */
     const struct account_gap *gaps;
+    const struct account_gap *skipped;      /* clouds that were not searched, and why */
     const struct account_cluster *clusters; /* clusters by name and region, leftovers last */
-    size_t region_count, gap_count, cluster_count;
+    size_t region_count, project_count, gap_count, skipped_count, cluster_count;
+    int64_t now; /* seconds since 1970, by the cloud's clock */
 };
 
 /*
@@ -133,11 +155,15 @@ struct account {
 void account_gather(const struct account_finds *finds, struct arena *arena,
                     struct account_cluster **ret_clusters, size_t *ret_count);
 
+/* All parts as one. */
+void account_join(const struct account *parts, size_t count, struct arena *arena,
+                  struct account *ret_account);
+
 /* Every machine is stopped, for longer than the cluster's file allows. */
 bool account_is_expired(const struct account_cluster *cluster, int64_t now);
 
 /* "up", "starting", ... */
 const char *account_state_name(enum account_state state);
 
-/* "security group", "key pair", ... */
+/* "security group", "firewall rule", ... */
 const char *account_thing_name(enum account_thing_kind kind);

@@ -282,6 +282,65 @@ static void the_oldest_counts(void **state)
     arena_clear(&arena);
 }
 
+/* Also a disk that its user has attached to another instance is in use. */
+static void an_attached_volume_is_not_left_over(void **state)
+{
+    struct account_volume volumes[] = {
+        {.owner = OWNER("us-west-2", "a", "u1"), .id = STR("v1"), .machine = STR("mine")},
+        {.owner = OWNER("us-west-2", "a", "u1"), .id = STR("v2")},
+    };
+    struct account_finds finds = {.volumes = volumes, .volume_count = 2, .sees_everywhere = true};
+    struct arena arena;
+    AUTO_BUF struct buf out;
+    (void)state;
+    arena_init(&arena);
+    buf_init(&out, 4096);
+    describe(&finds, &arena, &out);
+    assert_str(buf_str(&out), "a/us-west-2/u1 leftover 0 1 0\n");
+    arena_clear(&arena);
+}
+
+static void accounts_are_joined(void **state)
+{
+    struct str region = STR("us-west-2");
+    struct str project = STR("p");
+    struct account_gap gap = {.what = STR("disks"), .project = STR("p")};
+    struct account_cluster aws[] = {
+        {.owner = OWNER("us-west-2", "b", "u1")},
+        {.owner = OWNER("us-west-2", "x", "u2"), .state = ACCOUNT_LEFTOVER}};
+    struct account_cluster google[] = {{.owner = OWNER("us-west1", "a", "u3")},
+                                       {.owner = OWNER("us-west1", "b", "u4")}};
+    struct account parts[] = {{.id = STR("1"),
+                               .regions = &region,
+                               .region_count = 1,
+                               .clusters = aws,
+                               .cluster_count = 2,
+                               .now = 5},
+                              {.gaps = &gap, .gap_count = 1},
+                              {.skipped = &gap, .skipped_count = 1},
+                              {.projects = &project,
+                               .project_count = 1,
+                               .clusters = google,
+                               .cluster_count = 2,
+                               .now = 6}};
+    struct account all;
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    account_join(parts, ARRAY_LEN(parts), &arena, &all);
+    assert_str(all.id, "1");
+    assert_str(all.regions[0], "us-west-2");
+    assert_str(all.projects[0], "p");
+    assert_int_equal(all.region_count + all.project_count + all.gap_count + all.skipped_count, 4);
+    assert_int_equal(all.now, 6);
+    assert_int_equal(all.cluster_count, 4);
+    assert_str(all.clusters[0].owner.name, "a");
+    assert_str(all.clusters[1].owner.region, "us-west-2");
+    assert_str(all.clusters[2].owner.region, "us-west1");
+    assert_str(all.clusters[3].owner.name, "x");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +350,8 @@ int main(void)
         cmocka_unit_test(the_head_says_when_a_stopped_cluster_expires),
         cmocka_unit_test(what_is_being_made_is_not_left_over),
         cmocka_unit_test(the_oldest_counts),
+        cmocka_unit_test(an_attached_volume_is_not_left_over),
+        cmocka_unit_test(accounts_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

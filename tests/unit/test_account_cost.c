@@ -34,7 +34,7 @@ static struct account_cluster a_cluster(void)
     machines[3] = machine("c5.large", MACHINE_STOPPED, MARKET_ON_DEMAND);
     machines[4] = machine("p5.48xlarge", MACHINE_RUNNING, MARKET_ON_DEMAND);
     machines[5] = machine("c5.large", MACHINE_ENDING, MARKET_ON_DEMAND);
-    machines[4].is_prepaid = true;
+    machines[4].is_unpriced = true;
     volumes[0] = volume("gp3", 100, true);
     volumes[1] = volume("gp3", 630, true);
     volumes[2] = volume("io2", 100, false);

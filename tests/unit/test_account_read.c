@@ -117,7 +117,7 @@ static void machines_are_taken_over(void **state)
     assert_int_equal(machines[0].market, MARKET_SPOT);
     assert_str(machines[0].owner.uid, "u1");
     assert_int_equal(machines[1].state, MACHINE_RUNNING);
-    assert_true(machines[1].is_prepaid);
+    assert_true(machines[1].is_unpriced);
     assert_int_equal(machines[2].state, MACHINE_GONE);
     arena_clear(&arena);
 }

@@ -252,9 +252,10 @@ static void on_roles(void *context, const struct account_roles_answer *answer)
 {
     struct aws_account *account = context;
     account->roles_call = NULL;
-    if (answer->is_ok) {
-        account_add_things(&account->basket, answer->things, answer->count);
-    } else {
+    for (size_t i = 0; answer->is_ok && i < answer->count; i++) {
+        account_add_thing(&account->basket, &answer->things[i]);
+    }
+    if (!answer->is_ok) {
         add_gap(account, STR(""), "roles", answer->code, &answer->err);
     }
     account_settle(account);
@@ -339,7 +340,7 @@ static void account_finish(struct aws_account *account)
     finds.blind_regions = account->blind_regions;
     finds.blind_count = account->blind_count;
     finds.sees_everywhere = account->sees_everywhere;
-    finds.now = aws_client_now(account->client);
+    finds.now = result->now = aws_client_now(account->client);
     account_gather(&finds, account->arena, &clusters, &result->cluster_count);
     result->clusters = clusters;
     result->gaps = account->gaps;

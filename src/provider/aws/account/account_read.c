@@ -47,9 +47,7 @@ void account_add_machines(struct account_basket *basket, struct str region,
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct instance_record *record = &list->items[i];
-        struct account_finds *finds = &basket->finds;
-        ARENA_PUSH(basket->arena, finds->machines, finds->machine_count,
-                   basket->machine_capacity) = (struct account_machine){
+        struct account_machine machine = {
             .owner = {region, tag_of(record, ACCOUNT_TAG_NAME), tag_of(record, TAG_CLUSTER_UID)},
             .id = record->id,
             .type = record->type,
@@ -58,9 +56,10 @@ void account_add_machines(struct account_basket *basket, struct str region,
             .state = account_read_state_of(record->state),
             .market = record->market == INSTANCE_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
             .is_head = str_is(tag_of(record, ACCOUNT_TAG_KIND), "head"),
-            .is_prepaid = record->market == INSTANCE_RESERVED_BLOCK,
+            .is_unpriced = record->market == INSTANCE_RESERVED_BLOCK,
             .expires_at = expiry_at(tag_of(record, TAG_STOPPED), record->launched_at),
         };
+        account_add_machine(basket, &machine);
     }
 }
 
@@ -110,20 +109,6 @@ static int64_t held_until(const struct xml_element *item)
     return until;
 }
 
-static void add_thing(struct account_basket *basket, const struct account_thing *thing)
-{
-    struct account_finds *finds = &basket->finds;
-    ARENA_PUSH(basket->arena, finds->things, finds->thing_count, basket->thing_capacity) = *thing;
-}
-
-void account_add_things(struct account_basket *basket, const struct account_thing *things,
-                        size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        add_thing(basket, &things[i]);
-    }
-}
-
 /* The list in a reply; NULL with an error if the reply is not of the expected type. */
 static const struct xml_element *list_in(const struct xml_element *root, const char *reply,
                                          const char *list, struct err *err)
@@ -159,7 +144,7 @@ static bool read_things(struct account_basket *basket, struct str region,
         if (thing.owner.name.len + thing.owner.uid.len == 0) {
             continue;
         }
-        add_thing(basket, &thing);
+        account_add_thing(basket, &thing);
     }
     return true;
 }
@@ -209,7 +194,6 @@ static bool is_by_size(const struct xml_element *item, struct str kind)
 bool account_read_volumes(struct account_basket *basket, struct str region,
                           const struct xml_element *root, struct err *err)
 {
-    struct account_finds *finds = &basket->finds;
     const struct xml_element *list = list_in(root, "DescribeVolumesResponse", "volumeSet", err);
     if (!list) {
         return false;
@@ -229,8 +213,7 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
             volume.gb < 0 || volume.gb > GB_MAX) {
             return err_set(err, ERR_PROTOCOL, "unexpected response: a volume has no id or size");
         }
-        ARENA_PUSH(basket->arena, finds->volumes, finds->volume_count,
-                   basket->volume_capacity) = volume;
+        account_add_volume(basket, &volume);
     }
     return true;
 }
@@ -257,7 +240,7 @@ static bool read_members(struct account_basket *basket, const struct xml_element
             return err_set(err, ERR_PROTOCOL, "unexpected response: a %s has no name",
                            account_thing_name(form->kind));
         }
-        add_thing(basket, &thing);
+        account_add_thing(basket, &thing);
     }
     return true;
 }

@@ -16,19 +16,9 @@
 #define ACCOUNT_TAG_NAME "ray-cluster-name"
 #define ACCOUNT_TAG_KIND "ray-node-type"
 
-/* Collects the resources found in replies, in one arena. */
-struct account_basket {
-    struct arena *arena;
-    struct account_finds finds;
-    size_t machine_capacity, volume_capacity, thing_capacity;
-};
-
 /* The strings of the records must outlive the basket. */
 void account_add_machines(struct account_basket *basket, struct str region,
                           const struct instance_list *list);
-
-void account_add_things(struct account_basket *basket, const struct account_thing *things,
-                        size_t count);
 
 /* Each reads one page of a listing. Strings are copied, except the region. */
 typedef bool account_read_fn(struct account_basket *basket, struct str region,
