@@ -2,13 +2,10 @@
 #include "provider/gcp/gcp_provider.h"
 #include "provider/random_id.h"
 
-#include "base/encode.h"
-#include "io/sha256.h"
 #include "io/xalloc.h"
 #include "provider/gcp/gcp_operation.h"
 #include "provider/gcp/wire/gcp_instance.h"
-
-enum { PART_MAX = 16, PART_HASH_BYTES = 4 };
+#include "provider/gcp/wire/gcp_names.h"
 
 struct gcp_provider *gcp_of(struct provider *base)
 {
@@ -66,24 +63,6 @@ static const struct provider_ops ops = {
     .close = gcp_close,
 };
 
-/* The beginning of the name with the characters that Google allows, and a hash of the whole. */
-static struct str gcp_provider_part(struct str name, struct arena *arena)
-{
-    uint8_t digest[SHA256_BYTES];
-    char text[PART_MAX + 1];
-    char hex[2 * PART_HASH_BYTES + 1];
-    size_t len = 0;
-    for (; len < name.len && len < PART_MAX; len++) {
-        char c = name.ptr[len];
-        c = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-        text[len] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
-    }
-    text[len] = '\0';
-    sha256(name, digest);
-    encode_hex_to(hex, digest, PART_HASH_BYTES);
-    return arena_printf(arena, "%s-%s", text, hex);
-}
-
 /* availability_zone: one zone, or several with commas. */
 static bool gcp_provider_read_zones(struct gcp_provider *provider, struct err *err)
 {
@@ -118,7 +97,7 @@ bool gcp_provider_open(const struct gcp_setup *setup, uint64_t seed,
     provider->setup = *setup;
     provider->loop = setup->loop;
     provider->cluster = cluster;
-    provider->part = gcp_provider_part(cluster->name, &provider->arena);
+    provider->part = gcp_name_part(cluster->name, &provider->arena);
     if (!random_id(&provider->arena, &provider->nonce, err) ||
         !gcp_provider_read_zones(provider, err)) {
         arena_clear(&provider->arena);

@@ -2,6 +2,7 @@
 #include "base/encode.h"
 #include "io/json_line.h"
 #include "provider/gcp/gcp_operation.h"
+#include "provider/gcp/wire/gcp_names.h"
 #include "provider/host_record.h"
 #include "provider/random_id.h"
 #include "provider/record_uid.h"
@@ -267,14 +268,6 @@ static void lease_on_found(struct gcp_operation *operation)
     gcp_end(operation);
 }
 
-/* The uid at the end of a rule's description; empty: none. */
-static struct str lease_uid_of_rule(const json_t *rule)
-{
-    struct str text = host_record_text(rule, "description");
-    size_t at = str_find(text, TAG_CLUSTER_UID "=");
-    return at == SIZE_MAX ? STR("") : str_sub(text, at + sizeof(TAG_CLUSTER_UID), text.len);
-}
-
 /* Rules may be all that is left. */
 static void lease_on_rules(struct gcp_operation *operation)
 {
@@ -284,7 +277,8 @@ static void lease_on_rules(struct gcp_operation *operation)
         uids[i] = operation->uids[i];
     }
     for (size_t i = 0; i < rules; i++) {
-        struct str uid = lease_uid_of_rule(json_array_get(operation->items, i));
+        struct str uid = gcp_rule_uid(
+            host_record_text(json_array_get(operation->items, i), "description"));
         size_t at = 0;
         while (at < operation->uid_count && !str_eq(uids[at], uid)) {
             at++;

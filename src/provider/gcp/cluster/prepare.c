@@ -7,16 +7,11 @@
 #include "provider/cidr.h"
 #include "provider/gcp/gcp_operation.h"
 #include "provider/gcp/wire/gcp_instance.h"
+#include "provider/gcp/wire/gcp_names.h"
 #include "provider/host_record.h"
 #include "provider/variable.h"
 
-enum {
-    CALLER_MS = 10 * 1000,
-    CALLER_BYTES_MAX = 4096,
-    RANGES_MAX = 32,
-    UID_SHOWN = 8,
-    AGAIN_MS = 200
-};
+enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096, RANGES_MAX = 32, AGAIN_MS = 200 };
 enum rule { RULE_INSIDE, RULE_SSH, RULE_COUNT };
 
 #define CALLER_URL "https://checkip.amazonaws.com/"
@@ -27,20 +22,13 @@ static const char *const endings[RULE_COUNT] = {"in", "ssh"};
 
 struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *arena)
 {
-    return arena_printf(arena, "shoal-%.*s-%.*s", STR_ARG(provider->part),
-                        STR_ARG(str_sub(provider->uid, 0, UID_SHOWN)));
+    return gcp_rule_prefix(provider->part, provider->uid, arena);
 }
 
 static struct str rule_name(const struct gcp_provider *provider, enum rule rule,
                             struct arena *arena)
 {
     return arena_printf(arena, "%.*s-%s", STR_ARG(gcp_network_tag(provider, arena)), endings[rule]);
-}
-
-static struct str rule_description(const struct gcp_provider *provider, struct arena *arena)
-{
-    return arena_printf(arena, "Ray cluster %.*s, launched by Shoal; " TAG_CLUSTER_UID "=%.*s",
-                        STR_ARG(str_sub(provider->cluster->name, 0, 200)), STR_ARG(provider->uid));
 }
 
 json_t *gcp_interface(const struct gcp_provider *provider)
@@ -136,7 +124,8 @@ static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule
     struct str tag = gcp_network_tag(provider, arena);
     bool is_changed;
     json_put_text(body, "name", rule_name(provider, rule, arena));
-    json_put_text(body, "description", rule_description(provider, arena));
+    json_put_text(body, "description",
+                  gcp_rule_description(provider->cluster->name, provider->uid, arena));
     json_put_text(body, "network", host_record_text(interface, "network"));
     json_decref(interface);
     json_object_set_new(body, "targetTags", json_pack("[s]", tag.ptr));

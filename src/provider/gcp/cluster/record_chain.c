@@ -13,6 +13,7 @@
 #include "io/json_line.h"
 #include "provider/gcp/gcp_operation.h"
 #include "provider/gcp/wire/gcp_instance.h"
+#include "provider/gcp/wire/gcp_names.h"
 #include "provider/host_record.h"
 
 #include <inttypes.h>
@@ -28,7 +29,6 @@ enum {
     AGAIN_MS = 200,
 };
 
-#define RECORD_KEY "shoal-record"
 #define IMAGE "projects/debian-cloud/global/images/family/debian-12"
 
 /* ---- names ---- */
@@ -41,14 +41,7 @@ struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
 
 static int64_t version_of(const struct gcp_provider *provider, const json_t *template)
 {
-    AUTO_ARENA struct arena arena = ARENA_HEAP;
-    struct str prefix = arena_printf(&arena, "shoal-%.*s-", STR_ARG(provider->part));
-    struct str name = host_record_text(template, "name");
-    int64_t version;
-    return str_starts(name, prefix.ptr) &&
-                   str_to_i64(str_sub(name, prefix.len, name.len), &version) && version > 0
-               ? version
-               : 0;
+    return gcp_record_version(host_record_text(template, "name"), provider->part);
 }
 
 static int record_chain_order(const void *a, const void *b)
@@ -105,18 +98,6 @@ bool gcp_owns(const struct gcp_provider *provider, const json_t *record)
 
 /* ---- reading ---- */
 
-static json_t *record_chain_parse(const json_t *template)
-{
-    const json_t *metadata = json_object_get(json_object_get(template, "properties"), "metadata");
-    struct str text = gcp_metadata_get(json_object_get(metadata, "items"), RECORD_KEY);
-    json_t *record = text.len > 0 ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
-    if (record && !json_is_object(record)) {
-        json_decref(record);
-        return NULL;
-    }
-    return record;
-}
-
 static bool record_chain_take_newest(struct gcp_operation *operation)
 {
     size_t count = record_chain_versions(operation, &operation->versions);
@@ -127,7 +108,7 @@ static bool record_chain_take_newest(struct gcp_operation *operation)
     if (operation->version == 0) {
         return true;
     }
-    operation->record = record_chain_parse(record_chain_find(operation, operation->version));
+    operation->record = gcp_record_parse(record_chain_find(operation, operation->version));
     return host_record_is_of(operation->record, operation->provider->cluster->name, STR("")) ||
            gcp_failed(
                operation, OUTCOME_INVALID, ERR_PROTOCOL,
@@ -173,7 +154,7 @@ static void record_chain_drop(struct gcp_operation *operation, int64_t version)
 
 static bool record_chain_is_mine(const struct gcp_operation *operation, int64_t version)
 {
-    json_t *record = record_chain_parse(record_chain_find(operation, version));
+    json_t *record = gcp_record_parse(record_chain_find(operation, version));
     bool is_mine = record && *operation->stamp &&
                    str_is(host_record_text(record, "stamp"), operation->stamp);
     json_decref(record);
@@ -240,7 +221,7 @@ static json_t *record_chain_template(struct gcp_operation *operation, struct str
 {
     const struct gcp_provider *provider = operation->provider;
     json_t *items = json_array();
-    gcp_metadata_set(items, RECORD_KEY, text);
+    gcp_metadata_set(items, GCP_RECORD_KEY, text);
     return json_pack("{s:o, s:o, s:{s:s, s:[{s:b, s:{s:s}}], s:[o], s:{s:o}}}", "name",
                      json_string(gcp_record_name(provider, operation->made, &operation->arena).ptr),
                      "description",
