@@ -1,6 +1,7 @@
 /* fuzz_gce_reply.c: any bytes as a reply of Google's Compute API. */
 #include "fuzz.h"
 
+#include "provider/gcp/account/gcp_account_read.h"
 #include "provider/gcp/wire/gcp_failure.h"
 #include "provider/gcp/wire/gcp_instance.h"
 
@@ -14,6 +15,30 @@ static void check_failure(const struct gcp_failure *failure, struct str bytes)
             fuzz_fail("a message has no control characters", bytes);
         }
     }
+}
+
+/* Whatever a listing says, gc sees rules and leases with a uid only. */
+static void check_account(json_t *items, struct str bytes)
+{
+    static gcp_account_read_fn *const readers[] = {gcp_account_read_instances,
+                                                   gcp_account_read_disks, gcp_account_read_rules,
+                                                   gcp_account_read_templates};
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct account_basket basket = {.arena = &arena};
+    struct account_cluster *clusters;
+    size_t count;
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        (void)!readers[i](&basket, STR("p"), items, &err);
+    }
+    for (size_t i = 0; i < basket.finds.thing_count; i++) {
+        const struct account_thing *thing = &basket.finds.things[i];
+        if (thing->owner.uid.len != 32 || !gcp_is_name(thing->id)) {
+            fuzz_fail("a leftover has a name and a uid", bytes);
+        }
+    }
+    basket.finds.sees_everywhere = true;
+    account_gather(&basket.finds, &arena, &clusters, &count);
 }
 
 static void check_listing(const json_t *body, const char *kind, struct str bytes)
@@ -32,6 +57,7 @@ static void check_listing(const json_t *body, const char *kind, struct str bytes
                 fuzz_fail("an instance has a name, a zone and a state", bytes);
             }
         }
+        check_account(items, bytes);
     } else if (err.kind == ERR_NONE) {
         fuzz_fail("a refusal says why", bytes);
     }

@@ -121,6 +121,34 @@ static void pages(void **state)
     }
 }
 
+static void places_that_a_page_lacks(void **state)
+{
+    struct str next;
+    struct err err;
+    json_t *items = json_array();
+    json_t *missed = json_array();
+    json_t *body = parsed("{\"items\":{\"zones/a\":{\"instances\":[{}]},"
+                          "\"zones/b\":{\"warning\":{\"code\":\"UNREACHABLE\"}},"
+                          "\"zones/c\":{\"warning\":{\"code\":\"NO_RESULTS_ON_PAGE\"}}},"
+                          "\"unreachables\":[\"https://g/p/zones/b\",\"https://g/p/zones/d\"],"
+                          "\"warning\":{\"code\":\"PARTIAL_SUCCESS\"},\"nextPageToken\":\"n\"}");
+    (void)state;
+    assert_true(gcp_page_read_some(body, "instances", items, missed, &next, &err));
+    assert_str(next, "n");
+    assert_int_equal(json_array_size(items), 1);
+    assert_int_equal(json_array_size(missed), 2);
+    assert_string_equal(json_string_value(json_array_get(missed, 0)), "b");
+    assert_string_equal(json_string_value(json_array_get(missed, 1)), "d");
+    json_decref(body);
+    body = parsed("{\"warning\":{\"code\":\"PARTIAL_SUCCESS\"}}");
+    assert_true(gcp_page_read_some(body, "instances", items, missed, &next, &err));
+    assert_string_equal(json_string_value(json_array_get(missed, 2)),
+                        ""); /* Google does not say which */
+    json_decref(body);
+    json_decref(missed);
+    json_decref(items);
+}
+
 static void an_instance(void **state)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -234,6 +262,7 @@ int main(void)
         cmocka_unit_test(messages_have_no_control_characters),
         cmocka_unit_test(operations),
         cmocka_unit_test(pages),
+        cmocka_unit_test(places_that_a_page_lacks),
         cmocka_unit_test(an_instance),
         cmocka_unit_test(a_worker_that_stopped_itself),
         cmocka_unit_test(tags_that_fit_are_labels),

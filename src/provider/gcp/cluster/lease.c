@@ -108,6 +108,10 @@ static enum gcp_edit lease_edit_take(struct gcp_operation *operation)
         return GCP_KEEP;
     }
     lease_note_epoch(operation);
+    if (operation->request.may_create) { /* `up`: where `ls` shows the cluster */
+        json_put_text(operation->record, "region",
+                      param_text(provider->cluster->provider, "region"));
+    }
     if (operation->request.key.len > 0) {
         json_object_set_new(operation->record, "key", json_string(operation->request.key.ptr));
     }

@@ -1,9 +1,12 @@
 /* gcp_credentials.c: caches the token and queues calls that wait for it. */
 #include "provider/gcp/credentials/gcp_credentials.h"
 
+#include "io/file.h"
 #include "io/xalloc.h"
+#include "provider/gcp/credentials/adc_search.h"
 #include "provider/gcp/credentials/token_fetch.h"
 #include "provider/secret_registry.h"
+#include "provider/variable.h"
 
 enum {
     RENEW_MS = 225 * 1000,
@@ -47,6 +50,18 @@ void gcp_credentials_free(struct gcp_credentials *credentials)
     arena_clear(&credentials->arenas[0]);
     arena_clear(&credentials->arenas[1]);
     free(credentials);
+}
+
+bool gcp_credentials_exist(const struct gcp_setup *setup)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct adc_search search;
+    adc_search_plan(setup->environ, &arena, &search);
+    bool is_named = variable_get(setup->environ, "GCE_METADATA_HOST") ||
+                    variable_get(setup->environ, "GCE_METADATA_IP");
+    return setup->given_key.len + setup->given_token.len + search.named_path.len > 0 ||
+           file_stat(search.gcloud_path.ptr).kind == FILE_REGULAR ||
+           (search.has_metadata && (is_named || token_fetch_is_google_machine(setup)));
 }
 
 /* ---- fetching ---- */

@@ -53,6 +53,10 @@ struct gcp_access {
 struct gcp_credentials *gcp_credentials_new(const struct gcp_setup *setup);
 void gcp_credentials_free(struct gcp_credentials *credentials); /* no more callbacks */
 
+/* Are there credentials to try? Sends no request: without a file, only a machine of Google counts,
+ * or a metadata server that the environment names. */
+bool gcp_credentials_exist(const struct gcp_setup *setup);
+
 /* The token to use now; NULL: wait for it. May start a background refresh. Different tokens have
  * different numbers. */
 const struct gcp_access *gcp_credentials_now(struct gcp_credentials *credentials,

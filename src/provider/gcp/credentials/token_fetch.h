@@ -31,4 +31,6 @@ typedef void token_found_fn(void *context, const struct token_found *found);
 struct token_fetch *token_fetch_start(const struct gcp_setup *setup,
                                       const struct token_known *known, token_found_fn *done,
                                       void *context);
+/* By the maker's name in the machine's firmware. */
+bool token_fetch_is_google_machine(const struct gcp_setup *setup);
 void token_fetch_cancel(struct token_fetch *fetch); /* no more callbacks */

@@ -134,9 +134,9 @@ static void metadata_on_project(void *context, const struct http_reply *reply)
 }
 
 /* The maker's name in the machine's firmware: the server may be slow at boot. */
-static bool metadata_is_google_machine(const struct token_fetch *fetch)
+bool token_fetch_is_google_machine(const struct gcp_setup *setup)
 {
-    const char *path = fetch->setup->product_path;
+    const char *path = setup->product_path;
     AUTO_BUF struct buf name;
     struct err err = {0};
     buf_init(&name, PRODUCT_BYTES_MAX);
@@ -149,7 +149,7 @@ static void metadata_on_ping(void *context, const struct http_reply *reply)
     struct token_fetch *fetch = context;
     bool is_google = reply->outcome == HTTP_REPLIED && reply->status == 200 &&
                      str_is(http_find_header(reply, "metadata-flavor"), "Google");
-    if (is_google || metadata_is_google_machine(fetch)) {
+    if (is_google || token_fetch_is_google_machine(fetch->setup)) {
         metadata_ask(fetch, "project/project-id", metadata_on_project);
         return;
     }

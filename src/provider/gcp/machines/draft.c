@@ -79,7 +79,11 @@ static void draft_set_disks(const struct gcp_provider *provider, json_t *propert
         }
         if (json_is_object(params)) {
             draft_shorten(params, "diskType");
-            json_put_text(draft_child(params, "labels", false), TAG_CLUSTER_UID, provider->uid);
+            json_t *labels = draft_child(params, "labels", false);
+            json_put_text(labels, TAG_CLUSTER_UID, provider->uid);
+            if (gcp_is_label(provider->cluster->name, false)) {
+                json_put_text(labels, "ray-cluster-name", provider->cluster->name);
+            }
         }
     }
 }

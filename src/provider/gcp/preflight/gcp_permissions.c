@@ -60,4 +60,5 @@ void gcp_role_write(struct str cluster, struct buf *out)
     for (size_t i = 0; i < ARRAY_LEN(gcp_permissions); i++) {
         buf_addf(out, "\n- %s", gcp_permissions[i].name);
     }
+    buf_add_c(out, "\n- compute.disks.list"); /* only for `ls` and `gc` */
 }

@@ -21,6 +21,15 @@ struct str gcp_last_word(struct str url)
     return url;
 }
 
+struct str gcp_region_of(struct str zone)
+{
+    size_t end = zone.len;
+    while (end > 0 && zone.ptr[end - 1] != '-') {
+        end--;
+    }
+    return str_sub(zone, 0, end > 0 ? end - 1 : 0);
+}
+
 static bool is_small(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -48,12 +57,29 @@ bool gcp_is_label(struct str text, bool is_key)
 
 /* ---- listings ---- */
 
-static bool gcp_page_is_whole(const json_t *entry)
+static void gcp_page_miss(json_t *missed, struct str place)
+{
+    for (size_t i = 0; i < json_array_size(missed); i++) {
+        if (str_is(place, json_string_value(json_array_get(missed, i)))) {
+            return;
+        }
+    }
+    json_array_append_new(missed, json_stringn(place.ptr ? place.ptr : "", place.len));
+}
+
+/* Adds the places that an entry says it lacks; `place` is its own. */
+static void gcp_page_check(const json_t *entry, struct str place, json_t *missed)
 {
     const json_t *warning = json_object_get(entry, "warning");
-    struct str code = host_record_text(warning, "code");
-    return (!warning || str_is(code, "NO_RESULTS_ON_PAGE")) &&
-           json_array_size(json_object_get(entry, "unreachables")) == 0;
+    const json_t *unreachables = json_object_get(entry, "unreachables");
+    for (size_t i = 0; i < json_array_size(unreachables); i++) {
+        const char *url = json_string_value(json_array_get(unreachables, i));
+        gcp_page_miss(missed, gcp_last_word(str_from(url ? url : "")));
+    }
+    if (warning && !str_is(host_record_text(warning, "code"), "NO_RESULTS_ON_PAGE") &&
+        (place.len > 0 || json_array_size(unreachables) == 0)) {
+        gcp_page_miss(missed, gcp_last_word(place));
+    }
 }
 
 static bool gcp_page_add(json_t *items, json_t *list)
@@ -71,33 +97,47 @@ static bool gcp_page_add(json_t *items, json_t *list)
     return true;
 }
 
-bool gcp_page_read(const json_t *body, const char *kind, json_t *items, struct str *ret_next,
-                   struct err *err)
+bool gcp_page_read_some(const json_t *body, const char *kind, json_t *items, json_t *missed,
+                        struct str *ret_next, struct err *err)
 {
     json_t *all = json_object_get(body, "items");
     const char *place;
     json_t *entry;
-    bool is_whole = json_is_object(body) && gcp_page_is_whole(body);
-    bool is_read = !all || (kind ? json_is_object(all) : json_is_array(all));
+    bool is_read = json_is_object(body) &&
+                   (!all || (kind ? json_is_object(all) : json_is_array(all)));
+    gcp_page_check(body, STR(""), missed);
     if (!kind) {
         is_read = is_read && gcp_page_add(items, all);
     } else if (is_read) {
         json_object_foreach(all, place, entry)
         {
             is_read = is_read && json_is_object(entry);
-            is_whole = is_whole && gcp_page_is_whole(entry);
+            gcp_page_check(entry, str_from(place), missed);
             is_read = is_read && gcp_page_add(items, json_object_get(entry, kind));
         }
     }
     if (!is_read) {
         return err_set(err, ERR_PROTOCOL, "Google's listing cannot be read");
     }
-    if (!is_whole) {
-        return err_set(err, ERR_UNAVAILABLE,
-                       "Google's listing is not complete: a zone cannot be reached at the moment");
-    }
     *ret_next = host_record_text(body, "nextPageToken");
     return true;
+}
+
+bool gcp_page_read(const json_t *body, const char *kind, json_t *items, struct str *ret_next,
+                   struct err *err)
+{
+    json_t *missed = json_array();
+    struct str next;
+    bool ok = gcp_page_read_some(body, kind, items, missed, &next, err);
+    if (ok && json_array_size(missed) > 0) {
+        ok = err_set(err, ERR_UNAVAILABLE,
+                     "Google's listing is not complete: a zone cannot be reached at the moment");
+    }
+    json_decref(missed);
+    if (ok) {
+        *ret_next = next;
+    }
+    return ok;
 }
 
 /* ---- tags ---- */
@@ -217,7 +257,7 @@ static bool gcp_instance_state(struct str status, enum machine_state *ret_state)
     return false;
 }
 
-static int64_t gcp_instance_moment(const json_t *item, const char *key)
+int64_t gcp_moment(const json_t *item, const char *key)
 {
     int64_t moment;
     return aws_time_parse(host_record_text(item, key), &moment) ? moment : 0;
@@ -225,8 +265,8 @@ static int64_t gcp_instance_moment(const json_t *item, const char *key)
 
 static int64_t gcp_instance_time(const json_t *item)
 {
-    int64_t moment = gcp_instance_moment(item, "lastStartTimestamp");
-    return moment > 0 ? moment : gcp_instance_moment(item, "creationTimestamp");
+    int64_t moment = gcp_moment(item, "lastStartTimestamp");
+    return moment > 0 ? moment : gcp_moment(item, "creationTimestamp");
 }
 
 struct machine_tag gcp_rests_tag(const struct machine *machine, struct arena *arena)
@@ -241,7 +281,7 @@ static bool gcp_instance_is_left(const json_t *item, const struct machine *machi
                                  struct arena *arena)
 {
     struct machine_tag rests = gcp_rests_tag(machine, arena);
-    int64_t stopped_at = gcp_instance_moment(item, "lastStopTimestamp");
+    int64_t stopped_at = gcp_moment(item, "lastStopTimestamp");
     return machine->state == MACHINE_STOPPED &&
            str_is(machine_tag_value(machine, "ray-node-type"), "worker") &&
            !str_eq(machine_tag_value(machine, GCP_RESTS_LABEL), rests.value) &&

@@ -24,6 +24,10 @@
  * list is not complete. */
 bool gcp_page_read(const json_t *body, const char *kind, json_t *items, struct str *ret_next,
                    struct err *err) MUST_USE;
+/* The same for a list that need not be complete: adds the places that it lacks to the array
+ * `missed`, each once: "us-central1-a"; "" if Google does not say which. */
+bool gcp_page_read_some(const json_t *body, const char *kind, json_t *items, json_t *missed,
+                        struct str *ret_next, struct err *err) MUST_USE;
 
 /* The strings point into `item`, which must live as long; the tags are in `arena`. */
 bool gcp_instance_read(json_t *item, struct arena *arena, struct machine *ret_machine,
@@ -34,6 +38,12 @@ struct machine_tag gcp_rests_tag(const struct machine *machine, struct arena *ar
 
 /* "https://.../zones/us-central1-a" -> "us-central1-a". */
 struct str gcp_last_word(struct str url);
+
+/* "us-central1-a" -> "us-central1"; empty if it is not a zone. */
+struct str gcp_region_of(struct str zone);
+
+/* Seconds since 1970; 0: no such time. */
+int64_t gcp_moment(const json_t *item, const char *key);
 
 /* Letters, digits and '-', as Google allows in the name of a resource. */
 bool gcp_is_name(struct str text);
