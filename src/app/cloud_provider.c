@@ -125,12 +125,7 @@ static bool open_gcp(struct cloud_session *session, const struct config *config,
     if (!cloud_session_open_http(session, err)) {
         return false;
     }
-    struct gcp_setup setup = {.loop = session->loop,
-                              .http = session->http,
-                              .children = session->children,
-                              .log = &session->log,
-                              .redact = session->redact,
-                              .environ = cloud_session_aws(session).environ};
+    struct gcp_setup setup = cloud_session_gcp(session);
     cloud_provider_take_gcp(config, &setup);
     return gcp_provider_open(&setup, os_seed(), cluster, ret_provider, err);
 }

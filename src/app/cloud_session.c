@@ -137,6 +137,16 @@ struct aws_client_setup cloud_session_aws(const struct cloud_session *session)
     };
 }
 
+struct gcp_setup cloud_session_gcp(const struct cloud_session *session)
+{
+    return (struct gcp_setup){.loop = session->loop,
+                              .http = session->http,
+                              .children = session->children,
+                              .log = &session->log,
+                              .redact = session->redact,
+                              .environ = (const char *const *)environ};
+}
+
 void cloud_session_overrides(aws_environ env, const struct redact *redact, struct buf *out)
 {
     const char *ignored = variable_get(env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");

@@ -19,6 +19,7 @@
 #include "io/loop.h"
 #include "io/redact.h"
 #include "provider/aws/client/aws_client.h"
+#include "provider/gcp/credentials/gcp_credentials.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,6 +70,9 @@ int cloud_session_exit_status(const struct cloud_session *session, const struct 
 
 /* A client setup with this session and the program's environment; open `http` first. */
 struct aws_client_setup cloud_session_aws(const struct cloud_session *session);
+
+/* The same for Google. */
+struct gcp_setup cloud_session_gcp(const struct cloud_session *session);
 
 /*
  * Describes environment variables that redirect calls away from AWS, one per line, for standard

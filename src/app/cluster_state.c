@@ -422,6 +422,40 @@ void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void 
     file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(home)).ptr, take_name, &search);
 }
 
+struct file_search {
+    struct str home, before;
+    struct arena *arena;
+    cluster_state_file_fn *take;
+    void *context;
+};
+
+static void take_file(void *context, const struct file_entry *entry)
+{
+    const struct file_search *search = context;
+    struct cluster_known known;
+    if (str_starts(entry->name, search->before.ptr)) {
+        read_file_of(
+            arena_printf(search->arena, "%.*s/%.*s", STR_ARG(search->home), STR_ARG(entry->name)),
+            search->arena, &known);
+        if (known.file) {
+            search->take(search->context, known.file);
+        }
+    }
+}
+
+void cluster_state_files(const char *cloud, struct arena *arena, cluster_state_file_fn *take,
+                         void *context)
+{
+    struct file_search search = {
+        .home = arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena))),
+        .before = arena_printf(arena, "%s-", cloud),
+        .arena = arena,
+        .take = take,
+        .context = context,
+    };
+    file_list(search.home.ptr, take_file, &search);
+}
+
 /* ---- host keys ---- */
 
 /* An own machine keeps its key for all launches. */

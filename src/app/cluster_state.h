@@ -107,6 +107,12 @@ size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_
 typedef void cluster_state_name_fn(void *context, struct str name);
 void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void *context);
 
+/* The cluster files of all clusters of a cloud that were started from this machine. They may not
+ * exist any more. */
+typedef void cluster_state_file_fn(void *context, const char *path);
+void cluster_state_files(const char *cloud, struct arena *arena, cluster_state_file_fn *take,
+                         void *context);
+
 /* Another region in which this machine knows a cluster of that name; empty if none. */
 struct str cluster_state_elsewhere(const struct config *config, struct arena *arena);
 

@@ -3,6 +3,7 @@
 
 #include "app/cluster_file.h"
 #include "app/core_setup.h"
+#include "app/google_projects.h"
 #include "app/local_host.h"
 #include "cli/output.h"
 #include "config/document/yaml_read.h"
@@ -144,11 +145,29 @@ bool input_is_region(struct str name)
     return is_fine;
 }
 
-bool input_read_named(const struct cli *cli, struct str name, struct str region,
+/* A cluster on Google is found by its name, wherever its region is. */
+#define NO_REGION "global"
+
+static struct str input_provider(const struct cli *cli, struct str region, struct str project)
+{
+    region = region.len > 0 ? region : STR(NO_REGION);
+    return project.len > 0 ? arena_printf(cli->arena,
+                                          "{type: gcp, project_id: \"%.*s\", region: %.*s, "
+                                          "availability_zone: %.*s-a}",
+                                          STR_ARG(project), STR_ARG(region), STR_ARG(region))
+                           : arena_printf(cli->arena, "{type: aws, region: %.*s}", STR_ARG(region));
+}
+
+bool input_read_named(const struct cli *cli, struct str name, struct str region, struct str project,
                       struct input *ret_input, struct err *err)
 {
     struct input_overrides overrides = {.cluster_name = name};
-    if (!input_is_region(region)) {
+    if (project.len > 0 && !google_project_is_id(project)) {
+        return err_set(err, ERR_USAGE,
+                       "--project must be the ID of a Google Cloud project, not \"%.100s\"",
+                       project.ptr);
+    }
+    if (!input_is_region(region) && (project.len == 0 || region.len > 0)) {
         return err_set(err, ERR_USAGE, "--region must be a name such as us-west-2, not \"%.100s\"",
                        region.ptr ? region.ptr : "");
     }
@@ -156,12 +175,12 @@ bool input_read_named(const struct cli *cli, struct str name, struct str region,
         .source = {.name = STR("(by name)"),
                    .text = arena_printf(cli->arena,
                                         "cluster_name: x\n"
-                                        "provider: {type: aws, region: %.*s}\n"
+                                        "provider: %.*s\n"
                                         "auth: {ssh_user: ubuntu}\n"
                                         "max_workers: 0\nhead_node_type: head\n"
                                         "available_node_types: {head: {node_config: {}, "
                                         "resources: {}}}\n",
-                                        STR_ARG(region)),
+                                        STR_ARG(input_provider(cli, region, project))),
                    .is_built_in = true}};
     diag_list_init(&ret_input->diags, cli->arena);
     if (!input_read_text(cli, INPUT_AS_RAY, &overrides, ret_input, err)) {

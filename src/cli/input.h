@@ -33,9 +33,10 @@ bool input_read_as(const struct cli *cli, const char *file, enum input_depth dep
                    const struct input_overrides *overrides, struct input *ret_input,
                    struct err *err) MUST_USE;
 
-/* A cluster of which only the name and the region are known, enough to find and remove it. False
- * for a name that Ray would reject too. */
-bool input_read_named(const struct cli *cli, struct str name, struct str region,
+/* A cluster of which only the name and the place are known, enough to find and remove it. With a
+ * `project` it is on Google Cloud, and the region may be empty; otherwise on AWS. False for a name
+ * that Ray would reject too. */
+bool input_read_named(const struct cli *cli, struct str name, struct str region, struct str project,
                       struct input *ret_input, struct err *err) MUST_USE;
 
 /* "us-west-2": lower-case letters, digits and dashes. */

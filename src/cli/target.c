@@ -48,13 +48,12 @@ static bool find_file(struct target *target, struct input_overrides *overrides, 
         return err->kind == ERR_NONE;
     }
     if (!known.file || file_stat(known.file).kind != FILE_REGULAR) {
-        bool is_aws = strcmp(known.cloud, "aws") == 0;
         return err_set(err, ERR_NOT_FOUND,
                        "the file of cluster %s was not found on this machine%s%s; give its new "
-                       "path%s%s%s%.*s",
-                       word, known.file ? ": " : "", known.file ? known.file : "",
-                       is_aws ? ", or remove the cluster: shoal down " : "", is_aws ? word : "",
-                       is_aws ? " --region " : "", STR_ARG(is_aws ? known.region : STR("")));
+                       "path, or remove the cluster: shoal down %s --region %.*s%s",
+                       word, known.file ? ": " : "", known.file ? known.file : "", word,
+                       STR_ARG(known.region),
+                       strcmp(known.cloud, "gcp") == 0 ? " --project ID" : "");
     }
     target->file = known.file;
     if (overrides->cluster_name.len == 0) {
@@ -134,7 +133,8 @@ int target_open_named(struct target *target, const struct cli *cli,
     struct err err;
     *target = (struct target){.cli = *cli, .given = given, .region = region};
     choose_colours(target);
-    if (!input_read_named(cli, str_from(given->file), region, &target->input, &err)) {
+    if (!input_read_named(cli, str_from(given->file), region, str_from(given->project),
+                          &target->input, &err)) {
         return output_error(cli, &err);
     }
     target->config = target->input.config;
@@ -276,8 +276,11 @@ struct str target_text(const struct target *target)
     AUTO_BUF struct buf out;
     buf_init(&out, (size_t)PATH_MAX * 2);
     remote_line_quote(&out, str_from(target->given->file));
-    if (target->region.len > 0) {
-        buf_addf(&out, " --region %.*s", STR_ARG(target->region));
+    if (target->region.len > 0 || target->given->project) {
+        bool has_region = target->region.len > 0;
+        struct str project = str_from(target->given->project);
+        buf_addf(&out, "%s%.*s%s%.*s", has_region ? " --region " : "", STR_ARG(target->region),
+                 project.len > 0 ? " --project " : "", STR_ARG(project));
     } else if (target->given->name) {
         buf_add_c(&out, " -n ");
         remote_line_quote(&out, str_from(target->given->name));

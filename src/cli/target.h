@@ -16,6 +16,7 @@ struct target_fields {
     const char *file;
     const char *name;
     const char *profile;
+    const char *project; /* of Google Cloud, for a cluster given by its name; NULL: on AWS */
     struct option_numbers min_workers, max_workers;
     int64_t keep_failed_ms; /* from `up --keep-failed`; 0: not given */
     bool no_config_cache;
@@ -98,7 +99,8 @@ struct target {
  * creates a session, which handles Ctrl-C. No request is sent yet. */
 int target_open(struct target *target, const struct cli *cli, const struct target_fields *given,
                 enum input_depth depth) MUST_USE;
-/* Opens the cluster with the name `given->file` in that region, without a file. */
+/* Opens the cluster with the name `given->file` in that region (may be empty with a project),
+ * without a file. */
 int target_open_named(struct target *target, const struct cli *cli,
                       const struct target_fields *given, struct str region) MUST_USE;
 int target_connect(struct target *target) MUST_USE;

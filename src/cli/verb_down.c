@@ -46,6 +46,9 @@ static const struct option options[] = {
     {"region", 0, OPTION_TEXT, offsetof(struct down_fields, region), "REGION", NULL,
      "The region of a cluster that is given by its name. No file is needed then, only "
      "credentials."},
+    {"project", 0, OPTION_TEXT, offsetof(struct down_fields, target.project), "ID", NULL,
+     "The Google Cloud project of a cluster that is given by its name. No file is needed then, "
+     "only credentials, and --region only for the files of the cluster on this machine."},
     {"uid", 0, OPTION_TEXT, offsetof(struct down_fields, uid), "UID", NULL,
      "Remove the cluster with this shoal-cluster-uid tag, if several have the same name."},
     TARGET_NAME_OPTION(struct down_fields),
@@ -65,6 +68,7 @@ static const struct example examples[] = {
     {"shoal down demo", "Remove a cluster by its name, if it was started from this machine."},
     {"shoal down demo --region us-west-2", "Remove a cluster by its name, from any machine, "
                                            "without its file."},
+    {"shoal down demo --project my-project", "The same on Google Cloud."},
 };
 
 /* ---- stopped instances ---- */
@@ -89,7 +93,7 @@ static bool keeps_stopped(const struct target *target, bool is_terminate)
                                        "cache_stopped_nodes is true: instances are stopped, not "
                                        "terminated; shoal down --terminate %.*s terminates them",
                                        STR_ARG(words)));
-    } else if (!is_users && target->region.len == 0) {
+    } else if (!is_users && target->file) {
         cloud_print_lines(&target->cli, "note",
                           STR("instances are terminated with their disks; to stop them instead, "
                               "set cache_stopped_nodes: true in the file"));
@@ -205,9 +209,11 @@ static struct str region_of(const struct cli *cli, const struct down_fields *giv
     if (given->region) {
         return str_from(given->region);
     }
-    bool is_named = cluster_choice_named(given->target.file, cli->arena, &known, &ignored);
+    bool is_google = given->target.project != NULL;
+    bool is_named = cluster_choice_named(given->target.file, cli->arena, &known, &ignored) &&
+                    strcmp(known.cloud, is_google ? "gcp" : "aws") == 0;
     bool has_file = is_named && known.file && file_stat(known.file).kind == FILE_REGULAR;
-    return is_named && !has_file ? known.region : STR("");
+    return is_named && (is_google || !has_file) ? known.region : STR("");
 }
 
 static int verb_down_run(const struct cli *cli, const void *fields)
@@ -216,15 +222,15 @@ static int verb_down_run(const struct cli *cli, const void *fields)
     struct target target;
     struct err err;
     struct str region = region_of(cli, given);
-    if (given->keep_min_workers && region.len > 0) {
+    bool is_named = given->region || given->target.project || region.len > 0;
+    if (given->keep_min_workers && is_named) {
         err_set(&err, ERR_USAGE,
                 "--keep-min-workers needs the cluster file, which has min_workers; nothing was "
                 "changed");
         return output_error(cli, &err);
     }
-    int status = given->region || region.len > 0
-                     ? target_open_named(&target, cli, &given->target, region)
-                     : target_open(&target, cli, &given->target, INPUT_AS_RAY);
+    int status = is_named ? target_open_named(&target, cli, &given->target, region)
+                          : target_open(&target, cli, &given->target, INPUT_AS_RAY);
     if (status == 0) {
         status = take_down(&target, given);
     }
@@ -247,7 +253,8 @@ const struct verb verb_down = {
         "cluster (the launch template shoal-anchor-NAME) was deleted; it never creates one. "
         "Instances that ray up launched under the same name are printed, but not changed.\n\n"
         "With --region, the cluster is given by its name, and only credentials are needed: shoal "
-        "down NAME --region REGION. It then connects to the head as user ubuntu to ask its "
+        "down NAME --region REGION, or on Google Cloud shoal down NAME --project ID. It then "
+        "connects to the head as user ubuntu to ask its "
         "service to release the lease. If that fails, it takes the lease over, and the final "
         "check takes two minutes.\n\n"
         "By default, Ray's launcher only stops instances on AWS, and their disks are still "

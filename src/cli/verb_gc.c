@@ -31,6 +31,7 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal gc", "List leftover resources in every region."},
     {"shoal gc --delete", "Ask, then delete the leftover resources."},
+    {"shoal gc --project my-project", "List leftover resources in a project of Google Cloud."},
     {"shoal gc --delete -y --region us-west-2", "Delete the leftover resources in one region "
                                                 "without asking."},
 };
@@ -71,11 +72,12 @@ static void verb_gc_find(struct gc *gc)
     for (size_t i = 0; i < account->cluster_count; i++) {
         const struct account_cluster *cluster = &account->clusters[i];
         struct str region = cluster->owner.region;
+        bool is_google = cluster->owner.project.len > 0;
         bool is_expired = account_is_expired(cluster, gc->now);
         if (is_leftover(cluster) || is_expired) {
             gc->leftovers[gc->count++] = (struct leftover){
                 .cluster = cluster,
-                .region = region.len > 0 ? region : account->regions[0],
+                .region = region.len > 0 || is_google ? region : account->regions[0],
                 .is_expired = is_expired};
             gc->resources += cluster->thing_count;
             gc->instances += cluster->machine_count;
@@ -110,10 +112,15 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
     struct target target;
     struct target_fields fields = {.file = arena_str(cli.arena, owner->name).ptr,
                                    .profile = gc->given->gather.profile};
+    if (owner->project.len > 0) {
+        fields.project = arena_str(cli.arena, owner->project).ptr;
+    }
     if (owner->name.len == 0) {
-        return err_set(err, ERR_NOT_FOUND,
-                       "its resources have no ray-cluster-name tag, so the name of its IAM role "
-                       "is unknown; delete the resources and the role manually");
+        return err_set(err, ERR_NOT_FOUND, "%s; delete the resources%s manually",
+                       fields.project ? "its name is unknown, and with it its lease"
+                                      : "its resources have no ray-cluster-name tag, so the name "
+                                        "of its IAM role is unknown",
+                       fields.project ? "" : " and the role");
     }
     if (target_open_named(&target, &cli, &fields, leftover->region) != 0 ||
         target_connect(&target) != 0) {
@@ -131,12 +138,21 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
     return ok;
 }
 
+/* Disks may contain data, and gc deletes nothing else of this cluster. */
+static bool verb_gc_has_only_disks(const struct account_cluster *cluster)
+{
+    return cluster->thing_count + cluster->machine_count == 0;
+}
+
 /* Returns 1 if something is left, otherwise 0. */
 static int delete_all(struct gc *gc)
 {
     int status = 0;
     for (size_t i = 0; i < gc->count; i++) {
         struct leftover *leftover = &gc->leftovers[i];
+        if (verb_gc_has_only_disks(leftover->cluster)) {
+            continue;
+        }
         if (!delete_one(gc, leftover, &leftover->err) || !leftover->is_deleted) {
             status = 1;
         }
@@ -159,16 +175,26 @@ static void verb_gc_add_resources(struct buf *out, const struct account_cluster 
         buf_add_char(out, '\n');
     }
     for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
+        const struct account_volume *volume = &cluster->volumes[i];
+        bool is_google = cluster->owner.project.len > 0;
         buf_addf(out,
                  "  %-17s %.*s, %lld GB: not deleted by shoal gc, because it may contain data; "
-                 "to delete it: aws ec2 delete-volume\n",
-                 "volume", STR_ARG(cluster->volumes[i].id), (long long)cluster->volumes[i].gb);
+                 "to delete it: ",
+                 is_google ? "disk" : "volume", STR_ARG(volume->id), (long long)volume->gb);
+        if (is_google) {
+            buf_addf(out, "gcloud compute disks delete %.*s --project %.*s --zone %.*s\n",
+                     STR_ARG(volume->id), STR_ARG(cluster->owner.project), STR_ARG(volume->zone));
+        } else {
+            buf_add_c(out, "aws ec2 delete-volume\n");
+        }
     }
 }
 
 static void add_outcome(struct buf *out, const struct leftover *leftover)
 {
-    if (leftover->is_deleted) {
+    if (verb_gc_has_only_disks(leftover->cluster)) {
+        buf_add_c(out, ": only disks, not deleted");
+    } else if (leftover->is_deleted) {
         buf_add_c(out, ": deleted");
     } else if (leftover->err.kind != ERR_NONE) {
         buf_add_c(out, ": not deleted, ");
@@ -186,7 +212,12 @@ static void verb_gc_print_text(const struct gc *gc, bool is_done)
         const struct leftover *leftover = &gc->leftovers[i];
         const struct account_owner *owner = &leftover->cluster->owner;
         utf8_add_visible(&out, owner->name.len > 0 ? owner->name : STR("(no name)"), false);
-        buf_addf(&out, "  %.*s  %.*s", STR_ARG(leftover->region), STR_ARG(owner->uid));
+        if (owner->project.len > 0) {
+            buf_addf(&out, "  %.*s", STR_ARG(owner->project));
+        }
+        buf_addf(&out, "  %.*s  %.*s",
+                 STR_ARG(leftover->region.len > 0 ? leftover->region : STR("-")),
+                 STR_ARG(owner->uid));
         if (is_done) {
             add_outcome(&out, leftover);
         } else if (leftover->is_expired) {
@@ -228,6 +259,13 @@ static struct value *leftover_record(struct arena *arena, const struct leftover 
                        value_string(arena, cluster->volumes[i].id, (struct place){0}));
     }
     record_text(arena, record, "name", cluster->owner.name);
+    record_text(arena, record, "provider",
+                cluster->owner.project.len > 0 ? STR("gcp") : STR("aws"));
+    if (cluster->owner.project.len > 0) {
+        record_text(arena, record, "project", cluster->owner.project);
+    } else {
+        record_null(arena, record, "project");
+    }
     record_text(arena, record, "region", leftover->region);
     record_text(arena, record, "uid", cluster->owner.uid);
     record_flag(arena, record, "expired", leftover->is_expired);
@@ -278,6 +316,10 @@ static void say_summary(const struct gc *gc)
                 gc->account->gap_count > 0 ? " in the regions that could be listed" : "");
         return;
     }
+    if (gc->resources + gc->instances == 0) {
+        fputs("Only disks are left, which shoal gc does not delete.\n", cli->err);
+        return;
+    }
     AUTO_BUF struct buf out;
     buf_init(&out, SUMMARY_BYTES_MAX);
     verb_gc_add_summary(gc, &out);
@@ -307,10 +349,14 @@ static int verb_gc_work(struct gc *gc)
     int status = gc->account->gap_count > 0;
     struct err err;
     AUTO_BUF struct buf gaps;
+    AUTO_BUF struct buf skipped;
     buf_init(&gaps, OUTPUT_BYTES_MAX);
+    buf_init(&skipped, OUTPUT_BYTES_MAX);
+    ls_print_skipped(&skipped, gc->account);
+    cloud_print_lines(gc->cli, "note", buf_str(&skipped));
     ls_print_gaps(&gaps, gc->cli->arena, gc->account);
     cloud_print_lines(gc->cli, "warning", buf_str(&gaps));
-    bool deletes = gc->given->deletes && gc->count > 0;
+    bool deletes = gc->given->deletes && gc->resources + gc->instances > 0;
     if (!gc->is_json) {
         verb_gc_print_text(gc, false);
     }
@@ -339,7 +385,7 @@ static int verb_gc_run(const struct cli *cli, const void *fields)
     struct gc gc = {.cli = cli, .given = given};
     int status = gathering_run(&gathering, &given->gather);
     gc.account = gathering.account;
-    gc.now = gathering.account ? aws_client_now(gathering.client) : 0;
+    gc.now = gathering.account ? gathering.account->now : 0;
     gathering_close(&gathering);
     if (status != 0) {
         return status;
@@ -353,9 +399,11 @@ const struct verb verb_gc = {
     .name = "gc",
     .summary = "list and delete leftover resources and expired clusters",
     .description =
-        "Lists the leftover resources in all regions of an AWS account: every security group, "
+        "Lists the leftover resources in all regions of an AWS account and in projects of Google "
+        "Cloud (chosen as by shoal ls): every security group, "
         "key pair, launch template, IAM role and instance profile with Shoal's tag "
-        "(shoal-cluster-uid) whose cluster has no instances and is not in use by another "
+        "(shoal-cluster-uid), and every firewall rule and instance template with it in the "
+        "description or the metadata, whose cluster has no instances and is not in use by another "
         "process. Nothing is changed without --delete.\n\n"
         "It also lists expired clusters: every instance is stopped, and the head has been stopped "
         "for longer than metadata.shoal.idle_terminate allowed when it was stopped.\n\n"
@@ -363,9 +411,9 @@ const struct verb verb_gc = {
         "expired, and deletes the resources as shoal down does. It terminates only instances of "
         "expired clusters, with their disks, never changes a "
         "resource without the tag (such as those of Ray's own launcher), and never deletes "
-        "another volume: those are only listed, because they may contain data.\n\n"
-        "If a region cannot be listed, it is named on standard error, and none of its resources "
-        "count as leftover.",
+        "another volume or disk: those are only listed, because they may contain data.\n\n"
+        "If a region or zone cannot be listed, it is named on standard error, and none of its "
+        "resources count as leftover.",
     VERB_ROWS(option),
     VERB_ROWS(example),
     .exit_status = "0 if everything could be listed and, with --delete, deleted; 1 otherwise, 2 "

@@ -22,6 +22,7 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal ls", "List all running, stopped and leftover clusters in every region."},
     {"shoal ls --region us-west-2,eu-west-1", "List two regions only, which is faster."},
+    {"shoal ls --project my-project", "List a project of Google Cloud, and not AWS."},
     {"shoal ls -o json | jq .dollars_per_hour", "Print the total price per hour."},
 };
 
@@ -37,7 +38,11 @@ static size_t columns_of(FILE *stream)
 static void verb_ls_warn(const struct cli *cli, const struct gathering *gathering)
 {
     AUTO_BUF struct buf out;
+    AUTO_BUF struct buf skipped;
     buf_init(&out, WARNINGS_BYTES_MAX);
+    buf_init(&skipped, WARNINGS_BYTES_MAX);
+    ls_print_skipped(&skipped, gathering->account);
+    cloud_print_lines(cli, "note", buf_str(&skipped));
     ls_print_gaps(&out, cli->arena, gathering->account);
     if (gathering->trouble.kind != ERR_NONE) {
         buf_add_c(&out, "cannot read some prices (");
@@ -60,7 +65,7 @@ static int verb_ls_report(const struct cli *cli, const struct gathering *gatheri
     struct ls_view view = {
         .account = gathering->account,
         .prices = {gathering->queries, gathering->prices, gathering->query_count},
-        .now = aws_client_now(gathering->client),
+        .now = gathering->account->now,
     };
     buf_init(&out, OUTPUT_BYTES_MAX);
     buf_init(&summary, WARNINGS_BYTES_MAX);
@@ -96,19 +101,23 @@ const struct verb verb_ls = {
     .name = "ls",
     .summary = "list every cluster of an account, with its cost",
     .description =
-        "Lists every cluster in all regions of an AWS account, whether Shoal or Ray's own "
-        "launcher created it. Nothing is changed.\n\n"
+        "Lists every cluster in all regions of an AWS account and in projects of Google Cloud, "
+        "whether Shoal or Ray's own launcher created it. Nothing is changed. Without --profile, "
+        "--project and --region, both clouds are listed; one without credentials is noted on "
+        "standard error.\n\n"
         "The state is up (the head is running), starting, partly (instances are running, but the "
         "head is not, or others are stopped), stopped (you still pay for the volumes), ending, "
         "or leftover (no instances, but a security group, key pair, launch template, IAM role, "
-        "instance profile or volume that was created for a cluster). The age is that of the "
+        "instance profile, firewall rule, instance template or volume that was created for a "
+        "cluster). The age is that of the "
         "oldest instance since its last start.\n\n"
         "$/H is the hourly price of all running instances and all volumes: on-demand prices from "
         "the AWS price list, and current spot prices. A trailing + means that some prices are "
-        "unknown and not included; ? means that no price is known. Prices are cached in "
-        "~/.cache/shoal: list prices for a week, spot prices for an hour. What was spent so far "
-        "is not shown, because terminated instances are no longer listed.\n\n"
-        "If a region cannot be listed, it is named on standard error, and the others are shown.",
+        "unknown and not included; ? means that no price is known, as for all of Google's. Prices "
+        "are cached in ~/.cache/shoal: list prices for a week, spot prices for an hour. What was "
+        "spent so far is not shown, because terminated instances are no longer listed.\n\n"
+        "If a region, zone or project cannot be listed, it is named on standard error, and the "
+        "others are shown.",
     VERB_ROWS(option),
     VERB_ROWS(example),
     .exit_status = "0 if everything could be listed, 1 if not, 2 for a usage error, 130 after "

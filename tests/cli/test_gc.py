@@ -103,6 +103,33 @@ def test_an_instance_that_listings_did_not_show_is_never_terminated(leftovers, g
     assert cloud.living() == [new] and things(cloud)["keys"]
 
 
+def test_only_a_volume_is_left(gc, cloud):
+    """It may contain data: gc names it, and has nothing to delete."""
+    volume = cloud.ec2.create_volume(
+        AvailabilityZone=REGION + "a", Size=8, TagSpecifications=[
+            {"ResourceType": "volume", "Tags": [{"Key": "shoal-cluster-uid", "Value": "0" * 32}]}])
+    done = gc("--delete", "-y")
+    assert done.returncode == 0 and volume["VolumeId"] in done.stdout
+    assert "Only disks are left, which shoal gc does not delete." in done.stderr
+    cloud.ec2.delete_volume(VolumeId=volume["VolumeId"])
+
+
+def test_google_without_credentials_is_noted(shoal, cloud, tmp_path):
+    """The user has not asked for it: that is not an error, and AWS is listed."""
+    env = {**cloud.environment, "GOOGLE_CLOUD_PROJECT": "my-project", "NO_GCE_CHECK": "true",
+           "CLOUDSDK_CONFIG": str(tmp_path)}
+    done = shoal("ls", "-o", "json", env=env)
+    said = json.loads(done.stdout)
+    assert done.returncode == 0 and said["complete"] and said["regions"] and not said["projects"]
+    assert [one["what"] for one in said["skipped"]] == ["Google Cloud"]
+    assert "note: Google Cloud is not listed: no Google credentials found" in done.stderr
+    done = shoal("gc", "--profile", "default", env=env)
+    assert "Google" not in done.stderr
+    done = shoal("ls", "--project", "my-project", env=env)
+    assert done.returncode == 1 and "no Google credentials found" in done.stderr
+    assert "AWS" not in done.stdout + done.stderr.replace("AWS_ENDPOINT_URL", "")
+
+
 def test_what_may_not_be_deleted_is_named(leftovers, gc, cloud):
     cloud.refuse("DeleteSecurityGroup", "UnauthorizedOperation")
     done = gc("--delete", "-y")

@@ -13,6 +13,13 @@ def test_regions_that_are_none(shoal, given):
     assert "--region must be names such as us-west-2,eu-west-1" in done.stderr
 
 
+@pytest.mark.parametrize("given", ["", ",", "My-Project", "a b", "a/b", "9", "x" * 101])
+def test_projects_that_are_none(shoal, given):
+    done = shoal("ls", "--project", given, env=NOBODY)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "--project must be IDs of Google Cloud projects such as my-project-1" in done.stderr
+
+
 def test_without_credentials_every_source_is_named(shoal, home):
     done = shoal("ls", env=NOBODY)
     assert done.returncode == 1 and done.stdout == ""

@@ -106,5 +106,6 @@ def test_the_role_of_shoal_policy_is_enough(front, laptop):
     dave("check", path)
     assert "roled is up: 2 nodes" in dave("up", "-y", path).err
     assert dave("exec", path, "echo here").out == "here\n"
+    assert "roled" in dave("ls", "--project", file["provider"]["project_id"]).out
     dave("down", "-y", path)
     assert front.remains() == {}

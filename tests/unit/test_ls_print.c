@@ -156,6 +156,54 @@ static void a_terminal_gets_no_line_too_long(void **state)
     tear_down(&scene);
 }
 
+static void projects_have_a_column(void **state)
+{
+    static const struct str project = {"my-project", 10};
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    struct account_cluster cluster = {
+        .owner = {STR("us-west1"), STR("on-gce"), STR("u4"), project},
+        .state = ACCOUNT_STOPPED,
+        .since = NOW - 60,
+        .machines = &(struct account_machine){.state = MACHINE_STOPPED, .is_unpriced = true},
+        .volumes = &(struct account_volume){.gb = 50},
+        .machine_count = 1,
+        .volume_count = 1};
+    struct account parts[] = {
+        scene.account,
+        {.projects = &project, .project_count = 1, .clusters = &cluster, .cluster_count = 1}};
+    struct account all;
+    account_join(parts, 2, &scene.arena, &all);
+    all.cluster_count = 2;
+    scene.view.account = &all;
+    ls_print_table(&scene.out, &scene.arena, &scene.view, 0, false);
+    assert_str(buf_str(&scene.out),
+               "CLUSTER  ACCOUNT       REGION     STATE    NODES  AGE    $/H  NOTE\n"
+               "demo     123456789012  us-west-2  up           2   2h  0.10+  "
+               "1 starting, 1 price unknown\n"
+               "old-run  123456789012  eu-west-1  stopped      1  19d   0.04  "
+               "1 volume, 400 GB: shoal down old-run --region eu-west-1\n");
+    all.clusters = &cluster;
+    all.cluster_count = 1;
+    scene.out.len = 0;
+    ls_print_table(&scene.out, &scene.arena, &scene.view, 0, false);
+    assert_str(buf_str(&scene.out),
+               "CLUSTER  ACCOUNT     REGION    STATE    NODES  AGE  $/H  NOTE\n"
+               "on-gce   my-project  us-west1  stopped      1  60s    ?  "
+               "1 volume, 50 GB, 1 price unknown: "
+               "shoal down on-gce --region us-west1 --project my-project\n");
+    scene.out.len = 0;
+    ls_print_summary(&scene.out, &scene.arena, &scene.view);
+    assert_like(buf_str(&scene.out), "1 cluster in 3 regions of account 123456789012 and in "
+                                     "project my-project: $? an hour.*\n");
+    all.region_count = 0;
+    scene.out.len = 0;
+    ls_print_summary(&scene.out, &scene.arena, &scene.view);
+    assert_like(buf_str(&scene.out), "1 cluster in project my-project: $? an hour.*\n");
+    tear_down(&scene);
+}
+
 static void a_command_is_safe_to_copy(void **state)
 {
     static const char *const rows[][2] = {
@@ -231,6 +279,9 @@ static void gaps_are_told_by_reason(void **state)
         {STR("us-east-1"), STR("instances"), STR(""), {ERR_TIMEOUT, "no answer"}},
         {STR("eu-west-3"), STR("instances"), STR("UnauthorizedOperation"), {ERR_AUTH, "no"}},
         {STR(""), STR("roles"), STR("AccessDenied"), {ERR_AUTH, "not\nyou"}},
+        {STR("us-west1-a"), STR("disks"), STR(""), {ERR_TIMEOUT, "no answer"}, STR("p")},
+        {STR(""), STR("Google Cloud"), STR(""), {ERR_AUTH, "no"}, STR("q")},
+        {STR(""), STR("AWS"), STR(""), {ERR_AUTH, "expired"}},
     };
     struct account account = {.gaps = gaps, .gap_count = ARRAY_LEN(gaps)};
     struct arena arena;
@@ -241,7 +292,15 @@ static void gaps_are_told_by_reason(void **state)
     ls_print_gaps(&out, &arena, &account);
     assert_str(buf_str(&out), "not listed: instances, volumes in eu-west-1, eu-west-3 (no, you)\n"
                               "not listed: instances in us-east-1 (no answer)\n"
-                              "not listed: roles in the account (not?you)\n");
+                              "not listed: roles in the account (not?you)\n"
+                              "not listed: disks in us-west1-a (no answer)\n"
+                              "not listed: Google Cloud in project q (no)\n"
+                              "not listed: AWS (expired)\n");
+    out.len = 0;
+    account = (struct account){.skipped = &gaps[6], .skipped_count = 2};
+    ls_print_skipped(&out, &account);
+    assert_str(buf_str(&out), "Google Cloud project q is not listed: no\n"
+                              "AWS is not listed: expired\n");
     arena_clear(&arena);
 }
 
@@ -277,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_pipe_gets_one_line_each),
         cmocka_unit_test(a_stopped_cluster_can_expire),
         cmocka_unit_test(a_terminal_gets_no_line_too_long),
+        cmocka_unit_test(projects_have_a_column),
         cmocka_unit_test(a_command_is_safe_to_copy),
         cmocka_unit_test(colours_go_around_states),
         cmocka_unit_test(the_summary_says_who_said_the_prices),

@@ -382,6 +382,8 @@ class LsClustersResources(TypedDict):
 class LsClusters(TypedDict):
     name: Union[str, None]
     uid: Union[str, None]
+    provider: Literal["aws", "gcp"]
+    project: Union[str, None]
     region: Union[str, None]
     state: str
     made_by: Literal["shoal", "ray"]
@@ -400,6 +402,16 @@ class LsClusters(TypedDict):
 
 
 class LsGaps(TypedDict):
+    project: Union[str, None]
+    region: Union[str, None]
+    what: str
+    kind: str
+    code: Union[str, None]
+    text: str
+
+
+class LsSkipped(TypedDict):
+    project: Union[str, None]
     region: Union[str, None]
     what: str
     kind: str
@@ -413,11 +425,13 @@ class Ls(TypedDict):
     account: Union[str, None]
     at: Union[str, None]
     regions: List[str]
+    projects: List[str]
     complete: bool
     dollars_per_hour: Union[float, None]
     dollars_are_complete: bool
     clusters: List[LsClusters]
     gaps: List[LsGaps]
+    skipped: List[LsSkipped]
 
 
 class GcLeftoversResources(TypedDict):
@@ -427,6 +441,8 @@ class GcLeftoversResources(TypedDict):
 
 class GcLeftovers(TypedDict):
     name: str
+    provider: Literal["aws", "gcp"]
+    project: Union[str, None]
     region: str
     uid: str
     expired: bool

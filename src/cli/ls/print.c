@@ -104,8 +104,10 @@ struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster,
         return STR("shoal gc");
     }
     if (cluster->state == ACCOUNT_STOPPED && owner->name.len > 0) {
-        return arena_printf(arena, "shoal down %.*s --region %.*s",
-                            STR_ARG(ls_print_quoted(arena, owner->name)), STR_ARG(owner->region));
+        struct str project = owner->project;
+        return arena_printf(arena, "shoal down %.*s --region %.*s%s%.*s",
+                            STR_ARG(ls_print_quoted(arena, owner->name)), STR_ARG(owner->region),
+                            project.len > 0 ? " --project " : "", STR_ARG(project));
     }
     return cluster->state == ACCOUNT_LEFTOVER ? STR("shoal gc") : STR("");
 }
@@ -194,6 +196,7 @@ static struct str note_of(struct arena *arena, const struct account_cluster *clu
 
 enum column {
     COLUMN_NAME,
+    COLUMN_ACCOUNT, /* only with projects of Google Cloud */
     COLUMN_REGION,
     COLUMN_STATE,
     COLUMN_NODES,
@@ -202,8 +205,8 @@ enum column {
     COLUMN_COUNT
 };
 
-static const char *const headings[COLUMN_COUNT] = {"CLUSTER", "REGION", "STATE",
-                                                   "NODES",   "AGE",    "$/H"};
+static const char *const headings[COLUMN_COUNT] = {"CLUSTER", "ACCOUNT", "REGION", "STATE",
+                                                   "NODES",   "AGE",     "$/H"};
 
 struct ls_print_row {
     struct str cells[COLUMN_COUNT];
@@ -230,10 +233,13 @@ static struct ls_print_row ls_print_row_of(struct arena *arena, const struct ls_
     struct account_cost cost = account_cost_of(cluster, &view->prices);
     size_t nodes = cluster->machine_count - cluster->counts[MACHINE_ENDING];
     bool has_nodes = cluster->state != ACCOUNT_LEFTOVER;
+    struct str account = cluster->owner.project.len > 0 ? cluster->owner.project
+                                                        : view->account->id;
     return (struct ls_print_row){
         .cells =
             {
                 ls_print_visible(arena, or_dash(cluster->owner.name)),
+                ls_print_visible(arena, or_dash(account)),
                 ls_print_visible(arena, or_dash(cluster->owner.region)),
                 str_from(account_state_name(cluster->state)),
                 has_nodes ? arena_printf(arena, "%zu", nodes) : STR("-"),
@@ -258,6 +264,9 @@ static void add_cells(struct buf *out, const struct ls_print_row *row, const siz
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         struct str text = row->cells[i];
+        if (widths[i] == 0) {
+            continue;
+        }
         size_t room = widths[i] - utf8_width(text);
         bool is_number = i >= COLUMN_NODES;
         bool is_coloured = i == COLUMN_STATE && *colour;
@@ -290,7 +299,8 @@ void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *
     size_t count = view->account->cluster_count;
     struct ls_print_row *rows = ARENA_ARRAY(arena, count + 1, struct ls_print_row);
     size_t widths[COLUMN_COUNT] = {0};
-    size_t left = GAP * (COLUMN_COUNT - 1);
+    size_t left = 0;
+    bool has_projects = view->account->project_count > 0;
     rows[0].note = STR("NOTE");
     for (int i = 0; i < COLUMN_COUNT; i++) {
         rows[0].cells[i] = str_from(headings[i]);
@@ -299,11 +309,11 @@ void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *
         rows[i + 1] = ls_print_row_of(arena, view, &view->account->clusters[i]);
     }
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        for (size_t j = 0; j <= count; j++) {
+        for (size_t j = 0; j <= count && (i != COLUMN_ACCOUNT || has_projects); j++) {
             size_t own = utf8_width(rows[j].cells[i]);
             widths[i] = own > widths[i] ? own : widths[i];
         }
-        left += widths[i];
+        left += widths[i] + (i > 0 && widths[i] > 0 ? GAP : 0);
     }
     for (size_t j = 0; j <= count; j++) {
         const char *shade = colour && j > 0 ? ls_print_colour_of(rows[j].state) : "";
@@ -371,6 +381,30 @@ static void ls_print_add_sources(struct buf *out, const struct account_prices *p
     buf_add_c(out, separator[0] == ',' ? "." : "");
 }
 
+/* " in 17 regions of account 123456789012 and in project my-project" */
+static void ls_print_add_places(struct buf *out, const struct account *account)
+{
+    bool has_aws = account->region_count > 0;
+    if (account->region_count == 1) {
+        buf_addf(out, " in %.*s", STR_ARG(account->regions[0]));
+    } else if (has_aws) {
+        buf_addf(out, " in %zu regions", account->region_count);
+    }
+    if (account->id.len > 0 && has_aws) {
+        buf_addf(out, " of account %.*s", STR_ARG(account->id));
+    }
+    for (size_t i = 0; i < account->project_count; i++) {
+        buf_addf(out, "%s%s%.*s",
+                 i > 0     ? ", "
+                 : has_aws ? " and in project"
+                           : " in project",
+                 i > 0                        ? ""
+                 : account->project_count > 1 ? "s "
+                                              : " ",
+                 STR_ARG(account->projects[i]));
+    }
+}
+
 void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view *view)
 {
     const struct account *account = view->account;
@@ -387,14 +421,7 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
     } else {
         buf_addf(out, "%zu cluster%s", clusters, clusters == 1 ? "" : "s");
     }
-    if (account->region_count == 1) {
-        buf_addf(out, " in %.*s", STR_ARG(account->regions[0]));
-    } else {
-        buf_addf(out, " in %zu regions", account->region_count);
-    }
-    if (account->id.len > 0) {
-        buf_addf(out, " of account %.*s", STR_ARG(account->id));
-    }
+    ls_print_add_places(out, account);
     if (account->cluster_count > 0) {
         struct str cost = ls_print_cost_text(arena, &total);
         bool is_little = str_starts(cost, "<"); /* "<0.01" */
@@ -411,19 +438,32 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
 /* Adds a name unless it is there already. */
 static void ls_print_add_name(struct buf *out, struct str name)
 {
-    struct str rest = buf_str(out);
+    struct str rest = name.len > 0 ? buf_str(out) : STR("");
     while (rest.len > 0) {
         if (str_eq(str_trim(str_cut(&rest, ',')), name)) {
             return;
         }
     }
-    add_part(out, ", ");
+    add_part(out, name.len > 0 ? ", " : "");
     buf_add(out, name);
+}
+
+/* Where a listing failed; empty for a whole cloud. */
+static struct str ls_print_place(struct arena *arena, const struct account_gap *gap)
+{
+    bool is_cloud = str_is(gap->what, "AWS") || str_is(gap->what, "Google Cloud");
+    if (gap->region.len > 0) {
+        return gap->region;
+    }
+    if (gap->project.len > 0) {
+        return arena_printf(arena, "project %.*s", STR_ARG(gap->project));
+    }
+    return is_cloud ? STR("") : STR("the account");
 }
 
 static bool is_same_reason(const struct account_gap *a, const struct account_gap *b)
 {
-    return str_eq(a->code, b->code) && a->err.kind == b->err.kind;
+    return str_eq(a->code, b->code) && a->err.kind == b->err.kind && str_eq(a->project, b->project);
 }
 
 void ls_print_gaps(struct buf *out, struct arena *arena, const struct account *account)
@@ -443,17 +483,30 @@ void ls_print_gaps(struct buf *out, struct arena *arena, const struct account *a
             if (is_same_reason(gap, other)) {
                 is_told[j] = true;
                 ls_print_add_name(&whats, other->what);
-                ls_print_add_name(&regions,
-                                  other->region.len > 0 ? other->region : STR("the account"));
+                ls_print_add_name(&regions, ls_print_place(arena, other));
             }
         }
-        buf_addf(out, "not listed: %.*s in %.*s (", STR_ARG(buf_str(&whats)),
-                 STR_ARG(buf_str(&regions)));
+        buf_addf(out, "not listed: %.*s%s%.*s (", STR_ARG(buf_str(&whats)),
+                 regions.len > 0 ? " in " : "", STR_ARG(buf_str(&regions)));
         utf8_add_visible(out, str_from(gap->err.text), false);
         /* Keys are unknown in a region that the account has not enabled. */
         buf_add_c(out, str_is(gap->code, "AuthFailure")
                            ? "; a region that is not enabled for the account gives the same "
                              "error)\n"
                            : ")\n");
+    }
+}
+
+void ls_print_skipped(struct buf *out, const struct account *account)
+{
+    for (size_t i = 0; i < account->skipped_count; i++) {
+        const struct account_gap *gap = &account->skipped[i];
+        buf_add(out, gap->what);
+        if (gap->project.len > 0) {
+            buf_addf(out, " project %.*s", STR_ARG(gap->project));
+        }
+        buf_add_c(out, " is not listed: ");
+        utf8_add_visible(out, str_from(gap->err.text), false);
+        buf_add_char(out, '\n');
     }
 }

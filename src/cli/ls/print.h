@@ -25,6 +25,9 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
 /* Failed listings, one line for each reason. */
 void ls_print_gaps(struct buf *out, struct arena *arena, const struct account *account);
 
+/* Clouds that were not searched, a line each. */
+void ls_print_skipped(struct buf *out, const struct account *account);
+
 bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *view,
                    struct err *err) MUST_USE;
 

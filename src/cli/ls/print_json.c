@@ -121,6 +121,9 @@ static struct value *cluster_record(struct arena *arena, const struct ls_view *v
     struct value *record = record_new(arena);
     set_name(arena, record, "name", cluster->owner.name);
     set_name(arena, record, "uid", cluster->owner.uid);
+    record_text(arena, record, "provider",
+                cluster->owner.project.len > 0 ? STR("gcp") : STR("aws"));
+    set_name(arena, record, "project", cluster->owner.project);
     set_name(arena, record, "region", cluster->owner.region);
     record_text(arena, record, "state", str_from(account_state_name(cluster->state)));
     record_text(arena, record, "made_by", cluster->owner.uid.len > 0 ? STR("shoal") : STR("ray"));
@@ -144,6 +147,7 @@ static struct value *cluster_record(struct arena *arena, const struct ls_view *v
 static struct value *gap_record(struct arena *arena, const struct account_gap *gap)
 {
     struct value *record = record_new(arena);
+    set_name(arena, record, "project", gap->project);
     set_name(arena, record, "region", gap->region);
     record_text(arena, record, "what", gap->what);
     record_text(arena, record, "kind", str_from(err_kind_name(gap->err.kind)));
@@ -161,6 +165,15 @@ bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *v
     struct value *regions = record_list(arena);
     struct value *clusters = record_list(arena);
     struct value *gaps = record_list(arena);
+    struct value *projects = record_list(arena);
+    struct value *skipped = record_list(arena);
+    for (size_t i = 0; i < account->project_count; i++) {
+        value_list_add(arena, projects,
+                       value_string(arena, account->projects[i], (struct place){0}));
+    }
+    for (size_t i = 0; i < account->skipped_count; i++) {
+        value_list_add(arena, skipped, gap_record(arena, &account->skipped[i]));
+    }
     for (size_t i = 0; i < account->region_count; i++) {
         value_list_add(arena, regions, value_string(arena, account->regions[i], (struct place){0}));
     }
@@ -173,6 +186,7 @@ bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *v
     set_name(arena, result, "account", account->id);
     set_time(arena, result, "at", view->now, true);
     value_map_set_c(arena, result, "regions", regions);
+    value_map_set_c(arena, result, "projects", projects);
     record_flag(arena, result, "complete", account->gap_count == 0);
     bool is_whole = account_cost_is_whole(&total);
     ls_print_json_set_money(arena, result, "dollars_per_hour", account_cost_sum(&total),
@@ -180,6 +194,7 @@ bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *v
     record_flag(arena, result, "dollars_are_complete", is_whole);
     value_map_set_c(arena, result, "clusters", clusters);
     value_map_set_c(arena, result, "gaps", gaps);
+    value_map_set_c(arena, result, "skipped", skipped);
     bool ok = json_write(out, result, JSON_PRETTY, err);
     buf_add_char(out, '\n');
     return ok;
