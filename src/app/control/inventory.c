@@ -289,6 +289,16 @@ static void inventory_end_left(struct controller *controller, const struct machi
 
 /* ---- interval ---- */
 
+/* The answer of a launch in flight has its instances: no listing has to find them. */
+static bool inventory_awaits(const struct controller *controller, uint64_t launch)
+{
+    const struct call *call = controller->calls.open;
+    while (call && call->launch != launch) {
+        call = call->next;
+    }
+    return call != NULL;
+}
+
 static bool is_busy(const struct controller *controller)
 {
     if (controller_now(controller) < controller->expects_until) {
@@ -303,8 +313,10 @@ static bool is_busy(const struct controller *controller)
         }
     }
     for (size_t i = 0; i < core_node_count(controller->core); i++) {
-        enum node_state state = (enum node_state)core_node_at(controller->core, i)->state;
-        if (state == NODE_LAUNCHING || state == NODE_TERMINATING) {
+        const struct node *node = core_node_at(controller->core, i);
+        enum node_state state = (enum node_state)node->state;
+        if ((state == NODE_LAUNCHING && !inventory_awaits(controller, node->launch)) ||
+            state == NODE_TERMINATING) {
             return true;
         }
     }
