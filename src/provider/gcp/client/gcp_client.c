@@ -371,7 +371,6 @@ static void gcp_call_send_with(struct gcp_call *call, const struct gcp_access *a
                                                    .headers = headers,
                                                    .header_count = count,
                                                    .body = waits ? STR("") : call->body,
-                                                   .is_once = is_change(call) && !waits,
                                                    .total_ms = gcp_call_try_ms(call),
                                                    .body_max = REPLY_BYTES_MAX,
                                                    .may_send = gcp_call_may_send,
