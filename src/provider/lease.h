@@ -16,7 +16,8 @@ struct cluster_lease {
     struct str holder; /* "me@laptop pid 4711 up": shown to others */
     int64_t since;     /* seconds since 1970 */
     int64_t until;     /* end of the lease on the cloud's clock */
-    /* The cloud's id of the lease object, for a handover. Empty: the next holder looks it up. */
+    /* For a handover: the cloud's id of the lease object, or its contents. Empty: the next holder
+     * looks it up. */
     struct str lease_object;
     struct str account; /* owner of the cluster, for display: "123456789012 (profile work)" */
 };

@@ -217,6 +217,12 @@ struct provider_ops {
                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                 void *context);
 
+    /* As tag(), for tags that nothing depends on: done when the cloud has accepted them. NULL: use
+     * tag(). */
+    void (*note)(struct provider *provider, const struct str *ids, size_t count,
+                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                 void *context);
+
     /* Waits until the new machine has reported its ssh host key to the cloud. `address` is the one
      * that ssh will use; it may be empty or a name. NULL: its user data has the key. */
     void (*host_key)(struct provider *provider, struct str id, struct str zone, struct str address,

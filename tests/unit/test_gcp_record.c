@@ -21,6 +21,8 @@ struct stage {
     int lists_asked, refused;     /* inserts that find the name taken */
     char written[TEXT_MAX], text[3 * TEXT_MAX], deleted[256];
     int inserts, deletes, delete_status;
+    int instance_lists;
+    size_t machines;
     struct gcp_stage gcp;
     int answered;
     enum outcome outcome;
@@ -50,6 +52,7 @@ static struct script_answer serve(void *context, const struct script_request *re
     struct stage *stage = context;
     if (strcmp(request->method, "GET") == 0) {
         if (strstr(request->target, "aggregated/instances")) {
+            stage->instance_lists++;
             return (struct script_answer){.body = "{}"};
         }
         return list(stage);
@@ -284,6 +287,114 @@ static void a_new_record_of_a_cluster_with_records_does_not_count(void **state)
     stage_close(&stage);
 }
 
+#define HANDED                                                                     \
+    "{\"version\":5,\"record\":{\"cluster\":\"demo\",\"uid\":\"u\",\"key\":\"k\"," \
+    "\"lease\":{\"epoch\":7,\"holder\":\"up\",\"since\":1,\"until\":9999999999}}}"
+#define UP "\\\"epoch\\\":7,\\\"holder\\\":\\\"up\\\",\\\"until\\\":9999999999"
+
+static void stage_take_handed(struct stage *stage, uint64_t from)
+{
+    struct take_request request = {.holder = STR("me"),
+                                   .lease_ms = 60000,
+                                   .from = from,
+                                   .uid = STR("u"),
+                                   .known_uid = STR("u"),
+                                   .lease_object = STR(HANDED)};
+    stage->gcp.provider->ops->take(stage->gcp.provider, &request, on_lease, stage);
+    while (stage->answered == 0) {
+        loop_run(stage->gcp.loop);
+    }
+}
+
+static void a_lease_that_was_handed_over_is_not_read_first(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("5", UP) ",%";
+    stage_take_handed(&stage, 7);
+    assert_int_equal(stage.outcome, OUTCOME_DONE);
+    assert_int_equal(stage.epoch, 8);
+    assert_non_null(strstr(stage.written, CHAIN "6\""));
+    assert_non_null(strstr(stage.written, "\\\"key\\\":\\\"k\\\""));
+    assert_int_equal(stage.lists_asked, 1);
+    stage_close(&stage);
+}
+
+static void a_lease_that_was_handed_over_and_lost_is_read(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.refused = 1;
+    stage.lists[0] = VERSION("5", UP) "," VERSION("6", HELD);
+    stage_take_handed(&stage, 7);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    stage_close(&stage);
+}
+
+static void the_text_of_another_lease_does_not_count(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("5", UP);
+    stage_take_handed(&stage, 6);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "up");
+    assert_int_equal(stage.inserts, 0);
+    stage_close(&stage);
+}
+
+/* The cluster was removed since: what was written is deleted, and nothing is created. */
+static void a_lease_that_was_handed_over_and_removed_does_not_count(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = "%";
+    stage.lists[1] = "";
+    stage_take_handed(&stage, 7);
+    assert_int_equal(stage.outcome, OUTCOME_NOT_FOUND);
+    assert_int_equal(stage.inserts, 1);
+    assert_true(strncmp(stage.deleted, CHAIN "6?", strlen(CHAIN "6?")) == 0);
+    stage_close(&stage);
+}
+
+static void on_machines(void *context, const struct provider_answer *answer,
+                        const struct machine *machines, size_t count)
+{
+    struct stage *stage = context;
+    (void)machines;
+    stage->answered++;
+    stage->outcome = answer->outcome;
+    stage->machines = count;
+    loop_stop(stage->gcp.loop);
+}
+
+/* A uid that was just made has no instances. Only the first listing may rely on that. */
+static void a_new_cluster_is_not_listed(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = "%";
+    stage_take(&stage, true);
+    assert_int_equal(stage.instance_lists, 1); /* by name */
+    for (int i = 1; i <= 2; i++) {
+        stage.answered = 0;
+        stage.gcp.provider->ops->list(stage.gcp.provider, on_machines, &stage);
+        while (stage.answered == 0) {
+            loop_run(stage.gcp.loop);
+        }
+        assert_int_equal(stage.outcome, OUTCOME_DONE);
+        assert_int_equal(stage.machines, 0);
+        assert_int_equal(stage.instance_lists, i);
+    }
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +408,11 @@ int main(void)
         cmocka_unit_test(versions_that_stay_are_an_error),
         cmocka_unit_test(a_new_record_is_not_read_first),
         cmocka_unit_test(a_new_record_of_a_cluster_with_records_does_not_count),
+        cmocka_unit_test(a_lease_that_was_handed_over_is_not_read_first),
+        cmocka_unit_test(a_lease_that_was_handed_over_and_lost_is_read),
+        cmocka_unit_test(the_text_of_another_lease_does_not_count),
+        cmocka_unit_test(a_lease_that_was_handed_over_and_removed_does_not_count),
+        cmocka_unit_test(a_new_cluster_is_not_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

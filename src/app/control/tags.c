@@ -148,8 +148,8 @@ static void tags_send(struct tag_group *group)
     struct call *call = call_begin(group->owner->calls);
     call->extra = group;
     call->extra_free = tag_group_free;
-    provider->ops->tag(provider, group->ids, group->id_count, group->tags, group->tag_count,
-                       tags_on_tag, call);
+    (provider->ops->note ? provider->ops->note : provider->ops->tag)(
+        provider, group->ids, group->id_count, group->tags, group->tag_count, tags_on_tag, call);
 }
 
 static struct tag_group *new_group(struct tags *owner, const struct pending_tag *set, size_t count,

@@ -122,7 +122,6 @@ static void up_on_started(void *context, const struct cluster_lease *lease)
     failpoint("after-take", NULL, NULL);
     show_account(up, lease);
     up->uid = arena_str(launch->arena, lease->uid);
-    up->lease_object = arena_str(launch->arena, lease->lease_object);
     up->epoch = lease->epoch;
     if ((head_of(up, &head) || up_stopped_head(up, &head)) &&
         !up_is_head_usable(up, head.machine, &err)) {

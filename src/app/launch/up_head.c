@@ -13,11 +13,12 @@ enum { START_TRIES = 5, START_RETRY_MS = 1000, TAG_BYTES_MAX = 255 };
 
 static struct head_spec request_of(struct up *up)
 {
+    const struct controller *controller = up->launch.controller;
     return (struct head_spec){
         .launch = &up->launch,
         .uid = up->uid,
         .epoch = up->is_update ? 0 : up->epoch,
-        .lease_object = up->is_update ? STR("") : up->lease_object,
+        .lease_object = up->is_update ? STR("") : controller_lease(controller)->lease_object,
         .id = up->head_id,
         .private_ip = up->head_private_ip,
         .public_ip = up->head_public_ip,
@@ -119,7 +120,8 @@ static void tag_head(struct up *up)
     size_t count = ARRAY_LEN(tags);
     count -= tags[count - 1].value.len == 0 || tags[count - 1].value.len > TAG_BYTES_MAX;
     up->is_tagging = true;
-    provider->ops->tag(provider, &up->head_id, 1, tags, count, up_head_on_tagged, up);
+    (provider->ops->note ? provider->ops->note : provider->ops->tag)(
+        provider, &up->head_id, 1, tags, count, up_head_on_tagged, up);
 }
 
 static void up_head_on_kept_host_key(void *context, struct str why)
@@ -288,7 +290,9 @@ static void on_head_launched(void *context, const struct machine *machine, uint6
     failpoint("after-head-launch", NULL, NULL);
     controller_learn(up->launch.controller, machine, 1);
     up_know_head(up, machine, launch_number);
-    if (machine->state == MACHINE_PENDING || up->head_address.len == 0) {
+    /* One without any address is pending, and is listed now. */
+    if (machine->private_ip.len > 0 &&
+        (machine->state == MACHINE_PENDING || up->head_address.len == 0)) {
         controller_refresh(up->launch.controller);
     }
 }

@@ -20,7 +20,7 @@ struct up {
     struct node_view head;
     struct str head_id, head_private_ip, head_public_ip, head_address;
     uint64_t head_number; /* launch number */
-    struct str uid, lease_object;
+    struct str uid;
     uint64_t epoch;
     int64_t serial;
     bool is_update;      /* the head's service holds the lease */

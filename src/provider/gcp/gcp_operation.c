@@ -12,6 +12,7 @@ enum {
     ENDING_MS = 120 * 1000, /* until an accepted delete is visible */
     PAGE_MAX = 500,
     THINGS_MAX = 32,
+    SEEN_MAX = 64,
     FILTER_BYTES_MAX = 16 * 1024,
 };
 
@@ -283,6 +284,34 @@ static size_t gcp_operation_count_ended(const struct gcp_provider *provider)
     return count;
 }
 
+/* For changes that need what a listing has, such as fingerprints: a change with an old one is
+ * refused. */
+static void gcp_operation_keep_seen(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    size_t count = json_array_size(operation->items);
+    json_decref(provider->seen);
+    provider->seen = count <= SEEN_MAX ? json_object() : NULL;
+    for (size_t i = 0; i < count && provider->seen; i++) {
+        json_t *item = json_array_get(operation->items, i);
+        json_object_set(provider->seen, json_string_value(json_object_get(item, "name")), item);
+    }
+}
+
+json_t *gcp_seen_items(const struct gcp_operation *operation)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < operation->id_count; i++) {
+        json_t *item = json_object_get(operation->provider->seen, operation->ids[i].ptr);
+        if (!item) {
+            json_decref(items);
+            return NULL;
+        }
+        json_array_append(items, item);
+    }
+    return items;
+}
+
 static void gcp_operation_on_instances(struct gcp_operation *operation)
 {
     size_t count = json_array_size(operation->items);
@@ -298,6 +327,9 @@ static void gcp_operation_on_instances(struct gcp_operation *operation)
         } else {
             operation->answer.outcome = OUTCOME_UNKNOWN;
         }
+    }
+    if (gcp_is_fine(operation) && operation->is_own) {
+        gcp_operation_keep_seen(operation);
     }
     if (gcp_is_fine(operation)) {
         gcp_operation_add_ended(
@@ -316,6 +348,15 @@ void gcp_read_instances(struct gcp_operation *operation, const char *label, stru
                    arena_printf(&operation->arena, "aggregated/instances?filter=%.*s",
                                 STR_ARG(gcp_encoded(operation, filter))),
                    "instances", gcp_operation_on_instances);
+}
+
+void gcp_use_instances(struct gcp_operation *operation, json_t *items, gcp_step_fn *after)
+{
+    json_decref(operation->items);
+    operation->items = items;
+    operation->after_list = after;
+    operation->is_own = false;
+    gcp_later(operation, 0, gcp_operation_on_instances);
 }
 
 void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after)
@@ -348,6 +389,7 @@ static void gcp_operation_on_uid(struct gcp_operation *operation)
         operation->after_list(operation);
         return;
     }
+    operation->is_own = true;
     gcp_read_instances(operation, TAG_CLUSTER_UID, provider->uid, operation->after_list);
 }
 

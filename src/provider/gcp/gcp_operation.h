@@ -11,6 +11,7 @@
 #include "io/tcp_probe.h"
 #include "provider/answer.h"
 #include "provider/gcp/client/gcp_client.h"
+#include "provider/gcp/gcp_interface.h"
 #include "provider/machine_tags.h"
 #include "provider/provider.h"
 
@@ -34,7 +35,9 @@ struct gcp_ended {
 struct gcp_drafted {
     struct gcp_drafted *next;
     char token[LAUNCH_TOKEN_MAX + 1];
+    uint64_t hash; /* of the draft */
     int64_t at_ms;
+    bool is_known; /* it was sent, or there are several with this token: look the result up */
 };
 
 struct gcp_provider {
@@ -48,14 +51,20 @@ struct gcp_provider {
     struct str nonce;      /* of this process */
     struct str uid;        /* of the lease, or adopted; may be empty */
     struct str key;        /* ssh public key for launches; may be empty */
-    bool is_new;           /* the uid was just created: no other resource has it yet */
+    bool is_new;           /* the uid was just created: no rule has it yet */
+    bool is_unused;        /* nor has an instance, and nothing was listed yet */
     uint64_t epoch;        /* of the own lease; 0: none */
     int64_t lease_ends_ms; /* on the loop's clock */
+    size_t rules_pending;  /* firewall rules that Google creates while instances are launched */
+    struct provider_answer rules; /* DONE until one of them fails */
     struct str zones[GCP_ZONES_MAX];
     size_t zone_count; /* of the cluster file */
     bool *is_offered;  /* [type][zone]: by the last preflight; NULL: none was made */
     struct provider_type_facts *facts;
     json_t **templates; /* [type]: owned; properties by the last preflight; NULL: none */
+    json_t *named;      /* owned; instances with the cluster's name, by the preflight; NULL: none */
+    int64_t named_ms;   /* when they were listed, on the loop's clock */
+    json_t *seen;       /* owned; name -> instance of the last listing, if it is a small one */
     struct gcp_ended *ended;
     struct gcp_drafted *drafted;
     struct gcp_operation *operations;
@@ -89,6 +98,7 @@ struct gcp_operation {
     struct machine *listed;
     size_t listed_count;
     struct table listed_ids; /* their positions */
+    bool is_own;             /* it is a listing of the whole cluster */
     gcp_step_fn *after_list;
 
     /* The record, and its edit in progress. */
@@ -126,6 +136,7 @@ struct gcp_operation {
     size_t uid_count;
     bool has_listed, keeps_uid, is_by_name, is_look, is_admit, is_sent, is_failed;
     bool looks_again; /* a rule was in the way */
+    bool is_first;    /* the draft was never sent before */
     int64_t lease_ms;
     const struct str *ids;
     size_t id_count, unknown_count;
@@ -173,6 +184,12 @@ void gcp_read_by_name(struct gcp_operation *operation, gcp_step_fn *after);
 /* Those of the cluster, after its uid was read if this process does not know it. */
 void gcp_read_own(struct gcp_operation *operation, gcp_step_fn *after);
 
+/* As if `items`, which are given away, had just been listed. Returns at once. */
+void gcp_use_instances(struct gcp_operation *operation, json_t *items, gcp_step_fn *after);
+/* The instances with the operation's ids as the last listing showed them; NULL: not all are
+ * there. */
+json_t *gcp_seen_items(const struct gcp_operation *operation);
+
 /* The instance of the last listing with this id; NULL: none. */
 struct machine *gcp_find_listed(const struct gcp_operation *operation, struct str id);
 
@@ -199,7 +216,8 @@ void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str
  * since. Then `after`, with the answer changed if it failed. */
 void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
-/* The same, for a record that probably does not exist: it is read only if that is wrong. */
+/* The same, if the newest version is probably the operation's, or none: it is read only if that is
+ * wrong. */
 void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
                            struct arena *arena);
@@ -223,36 +241,3 @@ struct str gcp_type_machine(const struct gcp_provider *provider, size_t type);
 bool gcp_template_is_read(const struct gcp_provider *provider, size_t type); /* or not needed */
 /* Adds what the template has and the properties lack. */
 void gcp_template_add(const struct gcp_provider *provider, size_t type, json_t *properties);
-
-/* ---- the interface ---- */
-
-void gcp_preflight(struct provider *base, enum preflight_scope scope, provider_preflight_fn *done,
-                   void *context);
-size_t gcp_zones(struct provider *base, size_t type, struct str *ret_zones, size_t most);
-struct provider_type_facts gcp_type_facts(struct provider *base, size_t type);
-void gcp_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
-              void *context);
-void gcp_renew(struct provider *base, int64_t lease_ms, provider_lease_fn *done, void *context);
-void gcp_release(struct provider *base, provider_done_fn *done, void *context);
-void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *done, void *context);
-void gcp_admit(struct provider *base, provider_resources_fn *done, void *context);
-void gcp_find(struct provider *base, provider_found_fn *done, void *context);
-void gcp_adopt(struct provider *base, struct str uid);
-void gcp_remove(struct provider *base, provider_resources_fn *done, void *context);
-void gcp_list(struct provider *base, provider_machines_fn *done, void *context);
-void gcp_list_by(struct provider *base, const struct machine_query *query,
-                 provider_machines_fn *done, void *context);
-bool gcp_draft(struct provider *base, const struct launch_request *request, struct arena *arena,
-               struct str *ret_call, struct err *err);
-void gcp_launch(struct provider *base, struct str call, provider_machines_fn *done, void *context);
-void gcp_terminate(struct provider *base, const struct str *ids, size_t count,
-                   provider_done_fn *done, void *context);
-void gcp_stop(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
-              void *context);
-void gcp_start(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
-               void *context);
-void gcp_host_key(struct provider *base, struct str id, struct str zone, struct str address,
-                  provider_host_key_fn *done, void *context);
-void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
-                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
-                 void *context);

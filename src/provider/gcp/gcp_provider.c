@@ -21,6 +21,8 @@ static void gcp_close(struct provider *base)
     }
     gcp_ended_free(provider, INT64_MAX);
     gcp_templates_free(provider);
+    json_decref(provider->named);
+    json_decref(provider->seen);
     while (provider->drafted) {
         struct gcp_drafted *drafted = provider->drafted;
         provider->drafted = drafted->next;
@@ -35,6 +37,7 @@ void gcp_adopt(struct provider *base, struct str uid)
     struct gcp_provider *provider = gcp_of(base);
     if (!str_eq(provider->uid, uid)) {
         provider->uid = arena_str(&provider->arena, uid);
+        provider->is_new = provider->is_unused = false;
     }
 }
 
@@ -59,6 +62,7 @@ static const struct provider_ops ops = {
     .stop = gcp_stop,
     .start = gcp_start,
     .tag = gcp_tag_all,
+    .note = gcp_note_all,
     .host_key = gcp_host_key,
     .close = gcp_close,
 };

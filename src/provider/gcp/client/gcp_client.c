@@ -454,6 +454,9 @@ static void gcp_call_on_operation(struct gcp_call *call)
                                        zone.len > 0 ? "/" : "", STR_ARG(zone), STR_ARG(state.name));
         call->tries = has_waited ? call->tries : 0;
         gcp_call_set(call, OUTCOME_UNKNOWN, 0, "the operation has not ended in time");
+        if (!has_waited && call->request.accepted) {
+            call->request.accepted(call->request.context);
+        }
         if (loop_now_ms(gcp_call_loop(call)) >= call->ends_ms) {
             gcp_call_give_up(call);
         } else if (has_waited) { /* Google answers a wait at once if it is overloaded */

@@ -80,6 +80,8 @@ struct gcp_request {
     bool waits;            /* for the operation */
     bool is_accepted_only; /* a change that is not waited for */
     int64_t deadline_ms;   /* 0: 90 s; with `waits`: 10 minutes */
+    /* With `waits`: Google has accepted the change, and its operation has begun. May be NULL. */
+    void (*accepted)(void *context);
     gcp_done_fn *done;
     void *context;
 };

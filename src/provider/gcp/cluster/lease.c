@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { EPOCHS_KEPT_S = 20 * 60 };
+enum { EPOCHS_KEPT_S = 20 * 60, NAMED_MS = 30 * 1000, OBJECT_BYTES_MAX = 16 * 1024 };
 
 static void lease_set_missing(struct gcp_operation *operation)
 {
@@ -17,9 +17,25 @@ static void lease_set_missing(struct gcp_operation *operation)
                "the project has no record of this cluster");
 }
 
+/* The record that was written, so that who is handed the lease need not read it. */
+static struct str lease_object(struct gcp_operation *operation)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, OBJECT_BYTES_MAX);
+    if (!gcp_is_fine(operation) || operation->made == 0) {
+        return STR("");
+    }
+    json_t *object = json_pack("{s:I, s:O}", "version", (json_int_t)operation->made, "record",
+                               operation->record);
+    bool fits = json_add(object, &text);
+    json_decref(object);
+    return fits ? arena_str(&operation->arena, buf_str(&text)) : STR("");
+}
+
 static void lease_answer(struct gcp_operation *operation, bool has_lease)
 {
     struct cluster_lease lease = host_record_lease(operation->record);
+    lease.lease_object = lease_object(operation);
     lease.account = gcp_client_project(operation->provider->client);
     operation->leased(operation->context, &operation->answer, has_lease ? &lease : NULL);
     gcp_end(operation);
@@ -137,6 +153,7 @@ static void lease_on_taken(struct gcp_operation *operation)
         gcp_adopt(&provider->base, lease.uid);
         provider->epoch = lease.epoch;
         provider->is_new = operation->version == 0 && !operation->keeps_uid;
+        provider->is_unused = provider->is_new;
         provider->key = arena_str(&provider->arena, host_record_text(operation->record, "key"));
         lease_hold(operation, operation->request.lease_ms);
     }
@@ -182,6 +199,50 @@ static void lease_choose_uid(struct gcp_operation *operation)
     (is_new ? gcp_make_record : gcp_edit_record)(operation, lease_edit_take, lease_on_taken);
 }
 
+/* Who creates the cluster after that listing creates its record, too, and this write fails. */
+static void lease_read_named(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    json_t *named = provider->named;
+    provider->named = NULL;
+    if (named && loop_now_ms(provider->loop) < provider->named_ms + NAMED_MS) {
+        gcp_use_instances(operation, named, lease_choose_uid);
+    } else {
+        json_decref(named);
+        gcp_read_by_name(operation, lease_choose_uid);
+    }
+}
+
+/* The record as it was handed over. This machine's clock must agree with it: Google's is not known
+ * before the first reply. */
+static bool lease_is_given(struct gcp_operation *operation)
+{
+    const struct take_request *request = &operation->request;
+    int64_t now = gcp_client_now_ms(operation->provider->client) / 1000;
+    json_t *object;
+    struct err ignored;
+    if (request->lease_object.len == 0 ||
+        !json_line_read(request->lease_object, "a lease", &object, &ignored)) {
+        return false;
+    }
+    json_t *record = json_object_get(object, "record");
+    struct cluster_lease lease = host_record_lease(record);
+    operation->version = host_record_number(object, "version");
+    bool is_given = operation->version > 0 && request->uid.len > 0 &&
+                    lease.epoch == request->from &&
+                    host_record_is_of(record, operation->provider->cluster->name, request->uid) &&
+                    now >= lease.since && now < lease.until;
+    operation->record = is_given ? json_incref(record) : NULL;
+    operation->version = is_given ? operation->version : 0;
+    json_decref(object);
+    return is_given;
+}
+
+static void lease_take_given(struct gcp_operation *operation)
+{
+    gcp_make_record(operation, lease_edit_take, lease_on_taken);
+}
+
 void gcp_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
               void *context)
 {
@@ -191,9 +252,14 @@ void gcp_take(struct provider *base, const struct take_request *request, provide
     operation->request.holder = arena_str(&operation->arena, request->holder);
     operation->request.known_uid = arena_str(&operation->arena, request->known_uid);
     operation->request.key = arena_str(&operation->arena, str_trim(request->key));
+    operation->request.uid = arena_str(&operation->arena, request->uid);
+    operation->request.lease_object = arena_str(&operation->arena, request->lease_object);
     operation->has_listed = request->is_new && request->may_create;
-    if (operation->has_listed) {
-        gcp_read_by_name(operation, lease_choose_uid);
+    if (lease_is_given(operation)) {
+        operation->has_listed = false;
+        gcp_later(operation, 0, lease_take_given);
+    } else if (operation->has_listed) {
+        lease_read_named(operation);
     } else {
         gcp_edit_record(operation, lease_edit_take, lease_on_taken);
     }

@@ -140,10 +140,46 @@ static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule
     return body;
 }
 
-static void prepare_make(struct gcp_operation *operation, enum rule rule, gcp_done_fn *done)
+static void prepare_on_made(void *context, const struct gcp_reply *reply);
+
+/* A rule of a new cluster. Instances are launched as soon as Google has accepted it; host_key()
+ * waits for the end of its operation, before anything connects to them. */
+struct new_rule {
+    struct gcp_provider *provider;
+    struct gcp_operation *operation; /* NULL: accepted */
+};
+
+static void new_rule_on_accepted(void *context)
 {
+    struct new_rule *rule = context;
+    struct gcp_operation *operation = rule->operation;
+    rule->operation = NULL;
+    rule->provider->rules_pending++;
+    prepare_on_made(operation, &(struct gcp_reply){.is_ok = true});
+}
+
+static void new_rule_on_done(void *context, const struct gcp_reply *reply)
+{
+    const struct new_rule *rule = context;
+    struct gcp_provider *provider = rule->provider;
+    if (rule->operation) {
+        prepare_on_made(rule->operation, reply);
+        return;
+    }
+    provider->rules_pending--;
+    if (!reply->is_ok) {
+        answer_fail(&provider->rules, reply->failure.outcome, reply->err.kind, "%s",
+                    reply->err.text);
+    }
+}
+
+static void prepare_make(struct gcp_operation *operation, enum rule rule, bool is_new)
+{
+    struct gcp_provider *provider = operation->provider;
+    struct new_rule *made = ARENA_NEW(&provider->arena, struct new_rule);
     json_t *body = prepare_rule_body(operation, rule);
-    gcp_call_start(operation->provider->client,
+    *made = (struct new_rule){provider, operation};
+    gcp_call_start(provider->client,
                    &(struct gcp_request){.name = "firewalls.insert",
                                          .method = "POST",
                                          .path = STR("global/firewalls"),
@@ -151,8 +187,9 @@ static void prepare_make(struct gcp_operation *operation, enum rule rule, gcp_do
                                          .creates = true,
                                          .waits = true,
                                          .deadline_ms = 120 * 1000,
-                                         .done = done,
-                                         .context = operation});
+                                         .accepted = is_new ? new_rule_on_accepted : NULL,
+                                         .done = new_rule_on_done,
+                                         .context = made});
     json_decref(body);
 }
 
@@ -235,7 +272,7 @@ static void prepare_on_made(void *context, const struct gcp_reply *reply)
 }
 
 /* Makes what is missing, all at once. */
-static void prepare_make_missing(struct gcp_operation *operation)
+static void prepare_make_missing(struct gcp_operation *operation, bool is_new)
 {
     const struct gcp_provider *provider = operation->provider;
     const json_t *there[RULE_COUNT];
@@ -255,7 +292,7 @@ static void prepare_make_missing(struct gcp_operation *operation)
     }
     for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT; rule++) {
         if (!there[rule]) {
-            prepare_make(operation, rule, prepare_on_made);
+            prepare_make(operation, rule, is_new);
             operation->pending++;
         } else if (rule == RULE_SSH) {
             operation->pending += prepare_admits(operation, there[rule], prepare_on_made);
@@ -275,7 +312,7 @@ static void prepare_on_rules(struct gcp_operation *operation)
     } else if (operation->is_admit) {
         admit_on_rules(operation);
     } else {
-        prepare_make_missing(operation);
+        prepare_make_missing(operation, false);
     }
 }
 
@@ -301,7 +338,8 @@ static void prepare_begin(struct gcp_operation *operation)
     provider->is_new = false;
     json_decref(operation->items);
     operation->items = json_array();
-    prepare_make_missing(operation);
+    provider->rules = (struct provider_answer){.outcome = OUTCOME_DONE};
+    prepare_make_missing(operation, true);
 }
 
 /* ---- source range for ssh ---- */

@@ -331,7 +331,6 @@ void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_ste
     operation->after_edit = after;
     operation->tries = 0;
     *operation->stamp = '\0';
-    operation->version = 0;
     record_chain_edit(operation);
 }
 

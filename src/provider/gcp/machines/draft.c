@@ -255,13 +255,14 @@ static json_t *draft_names(const struct gcp_provider *provider,
 
 /* ---- drafts of this process ---- */
 
-static void draft_note(struct gcp_provider *provider, struct str token)
+static void draft_note(struct gcp_provider *provider, struct str token, uint64_t hash)
 {
     int64_t now = loop_now_ms(provider->loop);
     struct gcp_drafted **at = &provider->drafted;
     while (*at) {
         struct gcp_drafted *drafted = *at;
         if (str_is(token, drafted->token)) {
+            drafted->is_known |= drafted->hash != hash;
             return; /* the first draft counts */
         }
         if (drafted->at_ms + DRAFT_KEPT_MS < now) {
@@ -273,6 +274,7 @@ static void draft_note(struct gcp_provider *provider, struct str token)
     }
     struct gcp_drafted *drafted = HEAP_NEW(struct gcp_drafted);
     snprintf(drafted->token, sizeof(drafted->token), "%.*s", STR_ARG(token));
+    drafted->hash = hash;
     drafted->at_ms = now;
     drafted->next = provider->drafted;
     provider->drafted = drafted;
@@ -315,7 +317,7 @@ bool gcp_draft(struct provider *base, const struct launch_request *request, stru
     if (!fits || text.is_full) {
         return err_set(err, ERR_INTERNAL, "a launch cannot be written: it is larger than 1 MB");
     }
-    draft_note(provider, request->token);
+    draft_note(provider, request->token, str_hash(buf_str(&text)));
     *ret_call = arena_str(arena, buf_str(&text));
     return true;
 }

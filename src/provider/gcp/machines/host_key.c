@@ -14,6 +14,7 @@
 
 enum {
     SSH_PORT = 22,
+    RULES_MS = 50, /* between two looks at the rules, which take no call */
     FIRST_MS = 500,
     MOST_MS = 3 * 1000,
     BLIND_MS = 10 * 1000, /* while the port is closed */
@@ -134,6 +135,24 @@ static void host_key_ask(struct gcp_operation *operation)
             host_key_on_attributes);
 }
 
+/* Without its firewall rules the cluster cannot work. */
+static void host_key_begin(struct gcp_operation *operation)
+{
+    const struct gcp_provider *provider = operation->provider;
+    if (provider->rules_pending > 0) {
+        gcp_later(operation, RULES_MS, host_key_begin);
+        return;
+    }
+    if (provider->rules.outcome != OUTCOME_DONE) {
+        operation->answer = provider->rules;
+        host_key_finish(operation);
+        return;
+    }
+    operation->port = tcp_probe_start(provider->loop, operation->listed[0].public_ip, SSH_PORT,
+                                      host_key_on_open, operation);
+    gcp_later(operation, operation->port ? BLIND_MS : 0, host_key_ask);
+}
+
 void gcp_host_key(struct provider *base, struct str id, struct str zone, struct str address,
                   provider_host_key_fn *done, void *context)
 {
@@ -142,11 +161,10 @@ void gcp_host_key(struct provider *base, struct str id, struct str zone, struct 
     struct machine *machine = ARENA_NEW(arena, struct machine);
     machine->id = arena_str(arena, id);
     machine->zone = arena_str(arena, zone);
+    machine->public_ip = arena_str(arena, address);
     operation->host_keyed = done;
     operation->listed = machine;
     operation->listed_count = 1;
     operation->until_ms = loop_now_ms(operation->provider->loop) + WAIT_MS;
-    operation->port = tcp_probe_start(operation->provider->loop, address, SSH_PORT,
-                                      host_key_on_open, operation);
-    gcp_later(operation, operation->port ? BLIND_MS : 0, host_key_ask);
+    gcp_later(operation, 0, host_key_begin);
 }

@@ -2,8 +2,11 @@
  * launch.c: sends a draft until its outcome is known.
  *
  * Google remembers a requestId for a while only, and names become free when instances are deleted.
- * So a draft is sent only while it is certainly young; later the launch is only looked up. After
- * the operation the listing by token is the truth, whatever the operation says.
+ * So a draft is sent only while it is certainly young; later the launch is only looked up.
+ *
+ * If the operation of a draft that was never sent before has created all instances, they are known:
+ * the draft has their names. Otherwise the listing by token is the truth, whatever the operation
+ * says.
  */
 #include "io/json_line.h"
 #include "provider/gcp/gcp_operation.h"
@@ -128,6 +131,7 @@ static void launch_list(struct gcp_operation *operation);
 static void launch_on_listed(struct gcp_operation *operation)
 {
     int64_t now = loop_now_ms(operation->provider->loop);
+    int64_t launched_at = gcp_client_now_ms(operation->provider->client) / 1000;
     if (!gcp_is_fine(operation)) {
         operation->answer.outcome = OUTCOME_UNKNOWN;
         gcp_answer_machines(operation);
@@ -137,8 +141,10 @@ static void launch_on_listed(struct gcp_operation *operation)
                                            struct machine);
     operation->made_count = 0;
     for (size_t i = 0; i < operation->listed_count; i++) {
-        if (str_eq(operation->listed[i].token, launch_token_of(operation))) {
-            operation->made_machines[operation->made_count++] = operation->listed[i];
+        struct machine *machine = &operation->listed[i];
+        if (str_eq(machine->token, launch_token_of(operation))) {
+            machine->launched_at = machine->launched_at > 0 ? machine->launched_at : launched_at;
+            operation->made_machines[operation->made_count++] = *machine;
         }
     }
     bool is_settled = !operation->is_sent || (int64_t)operation->made_count == operation->created;
@@ -172,6 +178,38 @@ static int64_t launch_created(const json_t *body)
     return count;
 }
 
+/* A new instance as the last listing showed it, or as the draft describes it, without addresses. */
+static json_t *launch_item(const struct gcp_operation *operation, const char *name)
+{
+    static const char *const keys[] = {"machineType", "labels", "metadata", "scheduling"};
+    const json_t *body = json_object_get(operation->draft, "body");
+    const json_t *properties = json_object_get(body, "instanceProperties");
+    json_t *seen = json_object_get(operation->provider->seen, name);
+    if (seen) {
+        return json_incref(seen);
+    }
+    json_t *item = json_pack("{s:s, s:s}", "name", name, "status", "PROVISIONING");
+    json_put_text(item, "zone", host_record_text(operation->draft, "zone"));
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        json_object_set(item, keys[i], json_object_get(properties, keys[i]));
+    }
+    return item;
+}
+
+static void launch_settle(struct gcp_operation *operation)
+{
+    const json_t *body = json_object_get(operation->draft, "body");
+    json_t *names = json_object_get(body, "perInstanceProperties");
+    json_t *items = json_array();
+    const char *name;
+    json_t *ignored;
+    json_object_foreach(names, name, ignored)
+    {
+        json_array_append_new(items, launch_item(operation, name));
+    }
+    gcp_use_instances(operation, items, launch_on_listed);
+}
+
 static void launch_on_operation(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
     enum outcome outcome = reply->failure.outcome;
@@ -181,7 +219,8 @@ static void launch_on_operation(struct gcp_operation *operation, const struct gc
         operation->failure = reply->failure;
         operation->is_sent = true;
         operation->created = launch_created(reply->body);
-        launch_list(operation);
+        bool is_all = reply->is_ok && operation->created == launch_count_of(operation);
+        (is_all && operation->is_first ? launch_settle : launch_list)(operation);
         return;
     }
     if (outcome == OUTCOME_MISMATCH || outcome == OUTCOME_UNKNOWN) {
@@ -266,10 +305,10 @@ static void launch_on_record(struct gcp_operation *operation)
     }
 }
 
-static void launch_begin(struct gcp_operation *operation)
+static void launch_begin(struct gcp_operation *operation, uint64_t hash)
 {
     const struct gcp_provider *provider = operation->provider;
-    const struct gcp_drafted *drafted = provider->drafted;
+    struct gcp_drafted *drafted = provider->drafted;
     operation->until_ms = loop_now_ms(provider->loop) + SETTLE_MS;
     while (drafted && !str_is(launch_token_of(operation), drafted->token)) {
         drafted = drafted->next;
@@ -277,6 +316,8 @@ static void launch_begin(struct gcp_operation *operation)
     if (!drafted) {
         gcp_read_record(operation, launch_on_record);
     } else if (loop_now_ms(provider->loop) < drafted->at_ms + YOUNG_MS) {
+        operation->is_first = !drafted->is_known && drafted->hash == hash;
+        drafted->is_known = true;
         launch_send(operation);
     } else {
         launch_look(operation);
@@ -302,5 +343,5 @@ void gcp_launch(struct provider *base, struct str call, provider_machines_fn *do
         gcp_later(operation, 0, gcp_answer_machines);
         return;
     }
-    launch_begin(operation);
+    launch_begin(operation, str_hash(call));
 }

@@ -10,7 +10,7 @@
 #include "provider/host_record.h"
 
 enum { DELETED_ASKED_MAX = 50, DELETED_BYTES_MAX = 8 * 1024, TAG_TRIES = 20 };
-enum change { CHANGE_TERMINATE, CHANGE_STOP, CHANGE_START, CHANGE_TAG };
+enum change { CHANGE_TERMINATE, CHANGE_STOP, CHANGE_START, CHANGE_TAG, CHANGE_NOTE };
 
 /* ---- listing ---- */
 
@@ -62,8 +62,15 @@ static void machines_on_listed(struct gcp_operation *operation)
 void gcp_list(struct provider *base, provider_machines_fn *done, void *context)
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
+    struct gcp_provider *provider = operation->provider;
+    bool is_unused = provider->is_unused && gcp_has_lease(provider);
     operation->machines = done;
-    gcp_read_own(operation, machines_on_listed);
+    provider->is_unused = false;
+    if (is_unused) { /* no process can have launched any */
+        gcp_later(operation, 0, gcp_answer_machines);
+    } else {
+        gcp_read_own(operation, machines_on_listed);
+    }
 }
 
 static void machines_copy_ids(struct gcp_operation *operation, const struct str *ids, size_t count)
@@ -246,6 +253,12 @@ static void change_on_fresh(void *context, const struct gcp_reply *reply)
         change_ended(change);
         return;
     }
+    const json_t *labels = json_object_get(reply->body, "labels");
+    if (!str_eq(host_record_text(labels, TAG_CLUSTER_UID), change->operation->provider->uid)) {
+        change->operation->unknown_count++;
+        change_ended(change);
+        return;
+    }
     json_t *copy = json_deep_copy(reply->body);
     json_array_append_new(change->operation->items, copy);
     change->item = copy;
@@ -291,13 +304,15 @@ static void change_on_tagged(void *context, const struct gcp_reply *reply)
 static void change_send(struct machine_change *change, const char *name, const char *verb,
                         json_t *body)
 {
+    bool is_note = change->operation->what == CHANGE_NOTE;
     change->pending++;
     gcp_call_start(change->operation->provider->client,
                    &(struct gcp_request){.name = name,
                                          .method = "POST",
                                          .path = change_path(change, verb),
                                          .body = body,
-                                         .waits = true,
+                                         .waits = !is_note,
+                                         .is_accepted_only = is_note,
                                          .done = change_on_tagged,
                                          .context = change});
     json_decref(body);
@@ -308,6 +323,7 @@ static void change_tag(struct machine_change *change)
 {
     struct gcp_operation *operation = change->operation;
     struct machine_tag rests = gcp_rests_tag(change->machine, &operation->arena);
+    json_object_del(operation->provider->seen, change->machine->id.ptr);
     bool is_stop = operation->what == CHANGE_STOP;
     json_t *labels = json_deep_copy(json_object_get(change->item, "labels"));
     const json_t *metadata = json_object_get(change->item, "metadata");
@@ -353,10 +369,10 @@ static void machines_on_owned(struct gcp_operation *operation)
                                           .machine = &operation->listed[i],
                                           .item = json_array_get(operation->items, i)};
         operation->pending++;
-        if (operation->what == CHANGE_TAG || operation->what == CHANGE_STOP) {
-            change_tag(change);
-        } else {
+        if (operation->what == CHANGE_TERMINATE || operation->what == CHANGE_START) {
             change_power(change);
+        } else {
+            change_tag(change);
         }
     }
     struct machine_change *last = ARENA_NEW(&operation->arena, struct machine_change);
@@ -402,17 +418,34 @@ void gcp_start(struct provider *base, const struct str *ids, size_t count, provi
     machines_begin(machines_change(base, CHANGE_START, ids, count, done, context));
 }
 
-void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
-                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
-                 void *context)
+static void machines_tag(struct gcp_operation *operation, const struct machine_tag *tags,
+                         size_t count)
 {
-    struct gcp_operation *operation = machines_change(base, CHANGE_TAG, ids, count, done, context);
-    struct machine_tag *copies = ARENA_ARRAY(&operation->arena, tag_count, struct machine_tag);
-    for (size_t i = 0; i < tag_count; i++) {
+    struct machine_tag *copies = ARENA_ARRAY(&operation->arena, count, struct machine_tag);
+    for (size_t i = 0; i < count; i++) {
         copies[i] = (struct machine_tag){arena_str(&operation->arena, tags[i].key),
                                          arena_str(&operation->arena, tags[i].value)};
     }
     operation->tags = copies;
-    operation->tag_count = tag_count;
-    machines_begin(operation);
+    operation->tag_count = count;
+    json_t *seen = operation->id_count > 0 ? gcp_seen_items(operation) : NULL;
+    if (seen) { /* what has changed since is refused, and read again */
+        gcp_use_instances(operation, seen, machines_on_owned);
+    } else {
+        machines_begin(operation);
+    }
+}
+
+void gcp_tag_all(struct provider *base, const struct str *ids, size_t count,
+                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                 void *context)
+{
+    machines_tag(machines_change(base, CHANGE_TAG, ids, count, done, context), tags, tag_count);
+}
+
+void gcp_note_all(struct provider *base, const struct str *ids, size_t count,
+                  const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                  void *context)
+{
+    machines_tag(machines_change(base, CHANGE_NOTE, ids, count, done, context), tags, tag_count);
 }

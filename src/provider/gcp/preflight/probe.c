@@ -1,6 +1,7 @@
 /* probe.c: the preflight: asks, evaluates, and keeps which zone offers what. Changes nothing. */
 #include "provider/gcp/preflight/probe.h"
 
+#include "provider/gcp/wire/gcp_instance.h"
 #include "provider/host_record.h"
 
 #include <stdarg.h>
@@ -127,9 +128,26 @@ static const struct probe_answer *probe_find_broken(const struct probe *probe, b
     return NULL;
 }
 
+/* For take(), which asks the same in a moment. */
+static void probe_keep_named(const struct probe *probe)
+{
+    struct gcp_provider *provider = probe->provider;
+    const json_t *body = probe_body(probe, PROBE_NAMED);
+    json_t *items = json_array();
+    struct str next;
+    struct err ignored;
+    json_decref(provider->named);
+    provider->named = NULL;
+    if (body && gcp_page_read(body, "instances", items, &next, &ignored) && next.len == 0) {
+        provider->named = json_incref(items);
+    }
+    json_decref(items);
+}
+
 static void probe_finish(struct probe *probe)
 {
     struct gcp_operation *operation = probe->operation;
+    probe_keep_named(probe);
     const struct probe_answer *broken = probe_find_broken(probe, false);
     if (!broken && probe_judge_project(probe)) {
         probe_judge_machines(probe);

@@ -127,6 +127,7 @@ static void probe_ask_named(struct probe *probe)
     if (!gcp_is_label(name, false)) {
         return; /* Ray cannot launch such a name */
     }
+    probe->provider->named_ms = loop_now_ms(probe->provider->loop);
     struct str filter = gcp_encoded(
         probe->operation,
         arena_printf(probe->arena, "labels.ray-cluster-name=\"%.*s\"", STR_ARG(name)));
