@@ -110,7 +110,7 @@ static void expire(void *context)
     char time[32];
     err_set(&err, ERR_TIMEOUT,
             "%.*s@%.*s did not answer over ssh for %s (%s); check that the instance is running, "
-            "that its address is reachable from here, and that a security group allows port %u",
+            "that its address is reachable from here, and that the firewall allows port %u",
             STR_ARG(link->place.user), STR_ARG(link->place.address),
             seconds_or_minutes(link->contact_ms, time), link->told[0] ? link->told : "no answer",
             link->place.port > 0 ? link->place.port : PORT);
@@ -190,7 +190,8 @@ static void node_link_read_line(void *context, enum child_stream stream, struct 
     if (stream == CHILD_STDERR) {
         enum ssh_error trouble = ssh_error_of(line);
         link->trouble = trouble > link->trouble ? trouble : link->trouble;
-        if (!ssh_is_chatter(line)) {
+        bool is_known = link->last[0] != '\0' && ssh_is_proxys_end(line);
+        if (!ssh_is_chatter(line) && !is_known) {
             snprintf(link->last, sizeof(link->last), "%.*s", STR_ARG(line));
         }
     } else if (link->is_answered) {

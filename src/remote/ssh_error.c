@@ -55,10 +55,24 @@ static bool ssh_is_of_session(struct str line)
 bool ssh_is_chatter(struct str line)
 {
     static const char *const beginnings[] = {
-        "@@@@", "** ", "Warning: ", "debug1: ", "Killed by signal", "Shared connection to",
+        "@@@@",
+        "** ",
+        "Warning: ",
+        "debug1: ",
+        "Killed by signal",
+        "Shared connection to",
+        /* gcloud compute start-iap-tunnel, without NumPy */
+        "To increase the performance of the tunnel",
+        "please see https://cloud.google.com/iap/",
     };
     return ssh_starts_with(line, beginnings, ARRAY_LEN(beginnings)) || ssh_is_of_session(line) ||
-           str_trim(line).len == 0;
+           str_is(str_trim(line), "WARNING:") || str_trim(line).len == 0;
+}
+
+bool ssh_is_proxys_end(struct str line)
+{
+    return str_find(line, "UNKNOWN port 65535") != SIZE_MAX ||
+           str_starts(line, "kex_exchange_identification: Connection closed");
 }
 
 bool ssh_has_logged_in(struct str log)

@@ -25,3 +25,6 @@ bool ssh_has_logged_in(struct str log);
 
 /* True for lines that do not explain a failure. */
 bool ssh_is_chatter(struct str line);
+
+/* The proxy command ended: its own last line says why. */
+bool ssh_is_proxys_end(struct str line);

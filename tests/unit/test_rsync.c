@@ -159,6 +159,11 @@ static void test_what_ssh_complains_about(void **state)
     assert_int_equal(ssh_error_of(STR("command-line line 0: invalid quotes")), SSH_MISUSED);
     assert_true(ssh_is_chatter(STR("@@@@@@@@@@@@@@@@@")));
     assert_false(ssh_is_chatter(STR("Host key verification failed.")));
+    assert_true(ssh_is_chatter(STR("WARNING: ")));
+    assert_true(ssh_is_chatter(STR("To increase the performance of the tunnel, consider")));
+    assert_false(ssh_is_chatter(STR("ERROR: (gcloud.compute.start-iap-tunnel) Error while")));
+    assert_true(ssh_is_proxys_end(STR("Connection closed by UNKNOWN port 65535")));
+    assert_false(ssh_is_proxys_end(STR("Connection closed by 10.0.0.7 port 22")));
     assert_true(ssh_is_chatter(STR("Authenticated to 10.0.0.7 ([10.0.0.7]:22).")));
 }
 
