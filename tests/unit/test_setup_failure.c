@@ -56,6 +56,32 @@ static void known_words(void **state)
     check("", NULL, NULL);
 }
 
+/* The same output, in the words of the cloud. */
+static void known_words_on_google(void **state)
+{
+    static const struct {
+        const char *tail, *aws, *gcp;
+    } rows[] = {
+        {"No space left on device", "BlockDeviceMappings", "diskSizeGb"},
+        {"only 12 MB are free on the disk", "BlockDeviceMappings", "diskSizeGb"},
+        {"pull access denied", "aws ecr", "gcloud auth print-access-token"},
+        {"the head's Ray did not answer", "the security group", "the firewall"},
+        {"Unable to connect to GCS", "the security group", "the firewall"},
+        {"Could not resolve host", "VPC has DNS", "Cloud NAT"},
+        {"Connection timed out", "security group", "egress rules of the firewall"},
+        {"Found no NVIDIA driver", "Learning AMI", "Learning VM"},
+        {"pip: command not found", "use `python3 -m pip`", "use `python3 -m pip`"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str why;
+        struct str next;
+        assert_true(setup_explain(str_from(rows[i].tail), &why, &next));
+        assert_true(str_find(setup_next_on(STR("aws"), next), rows[i].aws) != SIZE_MAX);
+        assert_true(str_find(setup_next_on(STR("gcp"), next), rows[i].gcp) != SIZE_MAX);
+    }
+}
+
 static void known_statuses(void **state)
 {
     (void)state;
@@ -76,7 +102,7 @@ static void secrets_of_commands_are_not_shown(void **state)
                                     .command = STR("TOKEN=s3cret pip -i https://me:pw12@h/ x")};
     const struct step_event event = {.tail = STR("cannot reach https://me:pw12@h/")};
     assert_str(setup_detail(&step, &arena), "TOKEN=******** pip -i https://me:********@h/ x");
-    struct node_failure failure = setup_failure(&step, &event, &arena);
+    struct node_failure failure = setup_failure(&step, &event, STR("aws"), &arena);
     assert_str(failure.command, "TOKEN=******** pip -i https://me:********@h/ x");
     assert_str(failure.said, "cannot reach https://me:********@h/");
     arena_clear(&arena);
@@ -90,7 +116,7 @@ static void a_command_is_counted_among_the_commands(void **state)
     arena_init(&arena);
     const struct setup_step step = {.kind = "setup", .number = 2, .count = 2};
     const struct step_event event = {.status = 1};
-    assert_str(setup_failure(&step, &event, &arena).step, "setup command 2 of 2");
+    assert_str(setup_failure(&step, &event, STR("aws"), &arena).step, "setup command 2 of 2");
     arena_clear(&arena);
 }
 
@@ -100,6 +126,7 @@ int main(void)
         cmocka_unit_test(a_command_is_counted_among_the_commands),
         cmocka_unit_test(secrets_of_commands_are_not_shown),
         cmocka_unit_test(known_words),
+        cmocka_unit_test(known_words_on_google),
         cmocka_unit_test(known_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,8 @@ static void head_setup_on_event(void *context, const struct step_event *event)
     if (event->kind == STEP_BEGAN) {
         head_setup_show(setup, setup_phase(step), setup_detail(step, &setup->arena));
     } else if (event->kind == STEP_FAILED) {
-        view->failure = setup_failure(step, event, &setup->arena);
+        view->failure = setup_failure(step, event, setup->input.config->provider_type,
+                                      &setup->arena);
     }
     if (event->step == SERVICE_STEP && (event->kind == STEP_DONE || event->kind == STEP_SKIPPED)) {
         setup->input.hooks.service(setup->input.hooks.context);

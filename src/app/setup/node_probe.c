@@ -46,11 +46,7 @@ static bool has_space(int64_t free_mb)
     }
     fprintf(stderr,
             "error: only %lld MB are free on the disk of this machine; Ray and its sessions need "
-            "at least %d MB\n"
-            "give the node type a larger disk, in its node_config:\n"
-            "  BlockDeviceMappings:\n"
-            "    - DeviceName: /dev/sda1\n"
-            "      Ebs: {VolumeSize: 200, VolumeType: gp3}\n",
+            "at least %d MB\n",
             (long long)free_mb, FREE_LEAST_MB);
     return false;
 }

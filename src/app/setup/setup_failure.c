@@ -16,6 +16,18 @@
     "    - DeviceName: /dev/sda1\n"                           \
     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"
 
+#define OPEN_PORTS                                                                            \
+    "the security group must let the nodes reach each other on all ports; check that Ray is " \
+    "still running on the head"
+
+#define DNS                                                                                    \
+    "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has " \
+    "DNS enabled"
+
+#define OUTBOUND "check the subnet's routes and the outbound rules of the security group"
+
+#define GPU_DRIVER "use an image with the driver (a Deep Learning AMI), or install it first"
+
 /* The first row whose text occurs in the output matches: specific rows come before general ones. */
 static const struct {
     const char *words;
@@ -28,9 +40,7 @@ static const struct {
      "a node can join only with the Ray and Python versions of the head",
      "use one image for all node types, or install the same versions in setup_commands"},
     {"the head's Ray did not answer", NULL,
-     "Ray on the head has not started, or this node cannot reach it",
-     "check the head first; if Ray is running there, the security group must let the nodes reach "
-     "each other on all ports"},
+     "Ray on the head has not started, or this node cannot reach it", OPEN_PORTS},
     {"MB are free on the disk", NULL, "the disk of the machine is nearly full", LARGER_DISK},
     {"Ray is not installed on this machine, and there is no Python", NULL,
      "Ray is not installed, and no Python was found that can install it",
@@ -91,12 +101,8 @@ static const struct {
      "packages are missing",
      "read /tmp/ray/session_latest/logs/dashboard_agent.log there; install `ray[default]`, or use "
      "a larger instance"},
-    {"Unable to connect to GCS", NULL, "this node cannot reach Ray on the head",
-     "the security group must let the nodes reach each other on all ports; check that Ray is "
-     "still running on the head"},
-    {"Failed to connect to GCS", NULL, "this node cannot reach Ray on the head",
-     "the security group must let the nodes reach each other on all ports; check that Ray is "
-     "still running on the head"},
+    {"Unable to connect to GCS", NULL, "this node cannot reach Ray on the head", OPEN_PORTS},
+    {"Failed to connect to GCS", NULL, "this node cannot reach Ray on the head", OPEN_PORTS},
     {"Authentication token is missing or incorrect", NULL,
      "this node's Ray token differs from the head's",
      "run `shoal up` again; commands that set RAY_AUTH_MODE or RAY_AUTH_TOKEN must do so on all "
@@ -116,20 +122,13 @@ static const struct {
      "use an image that has conda, or run `source ~/anaconda3/etc/profile.d/conda.sh` first"},
     {"git: command not found", NULL, "git is not installed on this machine",
      "install it first: `sudo apt-get update && sudo apt-get install -y git`"},
-    {"Could not resolve host", NULL, "DNS lookups fail on this machine",
-     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
-     "enabled"},
-    {"Temporary failure in name resolution", NULL, "DNS lookups fail on this machine",
-     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
-     "enabled"},
-    {"Temporary failure resolving", NULL, "DNS lookups fail on this machine",
-     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
-     "enabled"},
+    {"Could not resolve host", NULL, "DNS lookups fail on this machine", DNS},
+    {"Temporary failure in name resolution", NULL, "DNS lookups fail on this machine", DNS},
+    {"Temporary failure resolving", NULL, "DNS lookups fail on this machine", DNS},
     {"Network is unreachable", NULL, "the machine has no route to that network",
      "check that its subnet has a route to the Internet (gateway or NAT)"},
     {"Connection timed out", NULL,
-     "no answer: a firewall blocks the connection, or there is no route to the Internet",
-     "check the subnet's routes and the outbound rules of the security group"},
+     "no answer: a firewall blocks the connection, or there is no route to the Internet", OUTBOUND},
     {"a terminal is required to read the password", NULL, "sudo asks for a password here",
      "use an image whose user has passwordless sudo, or avoid sudo"},
     {"a password is required", "sudo", "sudo asks for a password here",
@@ -138,12 +137,9 @@ static const struct {
      "use the image's own user as auth.ssh_user (ubuntu, ec2-user, admin, ...)"},
     {"sudo: command not found", NULL, "sudo is not installed on this machine",
      "install it in the image, or drop it if the user is root"},
-    {"NVIDIA-SMI has failed", NULL, "the GPU driver is missing or not running",
-     "use an image with the driver (a Deep Learning AMI), or install it first"},
-    {"Found no NVIDIA driver", NULL, "the GPU driver is missing",
-     "use an image with the driver (a Deep Learning AMI), or install it first"},
-    {"libcuda.so", NULL, "the GPU driver is missing",
-     "use an image with the driver (a Deep Learning AMI), or install it first"},
+    {"NVIDIA-SMI has failed", NULL, "the GPU driver is missing or not running", GPU_DRIVER},
+    {"Found no NVIDIA driver", NULL, "the GPU driver is missing", GPU_DRIVER},
+    {"libcuda.so", NULL, "the GPU driver is missing", GPU_DRIVER},
     {"CUDA driver version is insufficient", NULL, "the GPU driver is too old for this CUDA version",
      "use a newer image, or packages for an older CUDA"},
     {"Killed", "pip", "pip was killed, usually because memory ran out",
@@ -181,6 +177,35 @@ bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next)
         }
     }
     return false;
+}
+
+/* The texts above are for AWS. */
+struct str setup_next_on(struct str cloud, struct str next)
+{
+    static const struct {
+        const char *aws, *gcp;
+    } texts[] = {
+        {LARGER_DISK, "give the node type a larger disk, in its node_config:\n"
+                      "  disks:\n"
+                      "    - boot: true\n"
+                      "      initializeParams: {diskSizeGb: 200, sourceImage: IMAGE}"},
+        {REGISTRY_LOGIN,
+         "log in first, in initialization_commands, for example `gcloud auth print-access-token | "
+         "docker login -u oauth2accesstoken --password-stdin https://REGION-docker.pkg.dev`"},
+        {OPEN_PORTS,
+         "the firewall of the network must let the nodes reach each other on all ports; check that "
+         "Ray is still running on the head"},
+        {DNS, "check that the instance has a public address, or its subnetwork Cloud NAT"},
+        {OUTBOUND, "check that the instance has a public address, or its subnetwork Cloud NAT, and "
+                   "the egress rules of the firewall"},
+        {GPU_DRIVER, "use an image with the driver (a Deep Learning VM), or install it first"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (str_is(cloud, "gcp") && str_is(next, texts[i].aws)) {
+            return str_from(texts[i].gcp);
+        }
+    }
+    return next;
 }
 
 bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next)
@@ -254,7 +279,7 @@ static void setup_failure_explain(const struct step_event *event, struct arena *
 }
 
 struct node_failure setup_failure(const struct setup_step *step, const struct step_event *event,
-                                  struct arena *arena)
+                                  struct str cloud, struct arena *arena)
 {
     struct node_failure failure = {
         .step = step ? setup_failure_name_of(step, arena) : arena_str(arena, event->name),
@@ -264,5 +289,6 @@ struct node_failure setup_failure(const struct setup_step *step, const struct st
         .status = event->status,
     };
     setup_failure_explain(event, arena, &failure);
+    failure.next = setup_next_on(cloud, failure.next);
     return failure;
 }

@@ -301,7 +301,8 @@ static const struct setup_step *step_of(const struct worker *worker, const struc
 
 static void fail_step(struct worker *worker, const struct step_event *event)
 {
-    struct node_failure failure = setup_failure(step_of(worker, event), event, &worker->arena);
+    struct node_failure failure = setup_failure(
+        step_of(worker, event), event, worker->all->setup.config->provider_type, &worker->arena);
     if (failure.next.len == 0) {
         failure.next = arena_printf(&worker->arena, "its log on the head is %s", worker->log.path);
     }
