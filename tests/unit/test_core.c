@@ -96,6 +96,8 @@ static void test_absence_counts_after_the_horizon_and_from_a_complete_listing(vo
     assert_int_equal(state_of(&scene, 7), NODE_READY);
     see_all(&scene);
     assert_int_equal(state_of(&scene, 7), NODE_GONE);
+    assert_int_equal(scene.answer.change_count, 2); /* it ended without our request */
+    assert_int_equal(scene.answer.changes[0].to, NODE_TERMINATING);
     close_scene(&scene);
 }
 

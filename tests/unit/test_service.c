@@ -440,15 +440,9 @@ static void a_service_without_the_lease_says_so(void **state)
     service_scene_end(scene);
 }
 
-static void adopt(struct service_scene *scene, uint64_t launch, enum outcome outcome)
+static void adopt(struct service_scene *scene, uint64_t launch, int64_t count, enum outcome outcome)
 {
-    struct journal_intent intent = {.launch = launch,
-                                    .count = 1,
-                                    .token = STR("t"),
-                                    .call = STR("c"),
-                                    .wall_ms = 1,
-                                    .is_settled = true,
-                                    .outcome = outcome};
+    struct journal_intent intent = {launch, 0, count, STR("t"), STR("c"), 1, true, outcome};
     assert_true(journal_adopt_intent(scene->service.head.journal, &intent, &scene->err));
 }
 
@@ -461,18 +455,26 @@ static void a_launch_that_was_refused_before_is_known(void **state)
     service_scene_begin(scene);
     assert_service(scene, is_leading);
     const uint64_t first = (UINT64_C(1000) << 32) + 7; /* later than what this service launched */
-    adopt(scene, HEAD_LAUNCH(1, 1), OUTCOME_CAPACITY);
-    adopt(scene, first, OUTCOME_DONE);
-    adopt(scene, first + 1, OUTCOME_UNKNOWN);
+    adopt(scene, HEAD_LAUNCH(1, 1), 1, OUTCOME_CAPACITY);
+    adopt(scene, first, 1, OUTCOME_DONE);
+    adopt(scene, first + 1, 1, OUTCOME_UNKNOWN);
     assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
     assert_string_equal(launch_failures_text(&service->failures), "");
-    adopt(scene, first + 2, OUTCOME_CAPACITY);
+    adopt(scene, first + 2, 1, OUTCOME_CAPACITY);
     assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
     assert_string_equal(launch_failures_text(&service->failures),
                         "the last launch was refused: no capacity");
-    adopt(scene, first + 3, OUTCOME_DONE);
+    adopt(scene, first + 3, 1, OUTCOME_DONE);
     assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
     assert_string_equal(launch_failures_text(&service->failures), "");
+    /* A launch that got fewer instances than it asked for: those do not clear it. */
+    struct journal_launched came = {.launch = first + 4, .instance = 77, .wall_ms = 1};
+    adopt(scene, first + 4, 2, OUTCOME_DONE);
+    assert_true(journal_launched(service->head.journal, &came, &scene->err));
+    assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
+    launch_failures_came(&service->failures, first + 4);
+    assert_string_equal(launch_failures_text(&service->failures),
+                        "the last launch got 1 of 2: no capacity for the rest");
     const uint64_t second = (UINT64_C(2) << 32) + 1;
     assert_true(launch_failures_note(&service->failures, second, STR("quota")));
     assert_string_equal(launch_failures_text(&service->failures), "launch 2.1: quota");
@@ -480,7 +482,7 @@ static void a_launch_that_was_refused_before_is_known(void **state)
     assert_string_equal(launch_failures_text(&service->failures), "launch 2.2: quota");
     assert_true(launch_failures_note(&service->failures, 0, STR("cannot prepare: denied")));
     assert_string_equal(launch_failures_text(&service->failures), "cannot prepare: denied");
-    launch_failures_clear(&service->failures);
+    launch_failures_came(&service->failures, second + 1);
     assert_string_equal(launch_failures_text(&service->failures), "");
     assert_true(launch_failures_is_refusal(OUTCOME_QUOTA));
     assert_false(launch_failures_is_refusal(OUTCOME_THROTTLED));

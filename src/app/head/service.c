@@ -70,7 +70,8 @@ static void service_on_changed(void *context, const struct managed_node *managed
     if (!managed_node->is_head && managed_node->instance != INSTANCE_NONE) {
         enum slot_state state = service_slot(service, managed_node);
         if (convergence_apply(&service->workers, managed_node->instance, state)) {
-            launch_failures_clear(&service->failures);
+            launch_failures_came(&service->failures,
+                                 managed_node->node ? managed_node->node->launch : 0);
             note_came(service, managed_node);
         }
         event_log_changed(service->event_log, managed_node);

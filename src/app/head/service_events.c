@@ -287,21 +287,38 @@ static struct str service_events_failure_text(const struct event_log *event_log,
                : text;
 }
 
-/* The core no longer knows it. */
-static void service_events_forget(const struct worker_records *workers, uint64_t instance)
+/* The core no longer knows it. Some clouds do not show an instance that ended; then this is the
+ * first news of its end. */
+static void service_events_forget(struct event_log *event_log,
+                                  const struct managed_node *managed_node)
 {
-    struct worker_record *worker = worker_records_find(workers, instance);
-    if (worker) {
-        worker->is_failure_logged = worker->is_end_logged = worker->is_notice_logged = false;
+    uint64_t instance = managed_node->instance;
+    struct worker_record *worker = worker_records_find(event_log->setup.workers, instance);
+    if (!worker || worker->is_gone) {
+        return;
     }
+    bool is_spot = managed_node->machine && managed_node->machine->market == MARKET_SPOT;
+    if (!worker->is_failure_logged && !worker->is_end_logged && !worker->is_notice_logged) {
+        service_events_add(event_log, CLUSTER_EVENT_TERMINATE, instance, STR("terminated"),
+                           is_spot ? STR("the cloud reclaimed the spot instance, or a user "
+                                         "deleted it")
+                                   : STR("the cloud or a user deleted the instance"));
+    }
+    worker->is_failure_logged = worker->is_end_logged = worker->is_notice_logged = false;
+    worker->is_gone = true;
 }
 
 void event_log_changed(struct event_log *event_log, const struct managed_node *managed_node)
 {
     const struct node *node = managed_node->node;
     if (!node) {
-        service_events_forget(event_log->setup.workers, managed_node->instance);
+        service_events_forget(event_log, managed_node);
         return;
+    }
+    struct worker_record *known = worker_records_find(event_log->setup.workers,
+                                                      managed_node->instance);
+    if (known) {
+        known->is_gone = false;
     }
     bool is_ending = node->state == NODE_FAILED || node->state == NODE_TERMINATING;
     bool is_taken = (node->state == NODE_DRAINING || is_ending) &&

@@ -128,6 +128,7 @@ static void apply_absence(struct core *core, int64_t asked_at)
             continue;
         }
         if (asked_at >= node->created_at + horizon) {
+            lose(core, node);
             node_move(core, node, NODE_GONE);
         }
     }

@@ -170,10 +170,6 @@ static void explain_calm(struct explain_sheet *sheet)
     }
     explain_line(sheet, "Nothing is waiting: every task, actor and placement group has the "
                         "resources it requested.");
-    for (size_t i = 0; i < scene->cluster_status->held_count; i++) {
-        explain_line(sheet, "Fewer workers than min_workers: %.*s.",
-                     STR_ARG(scene->cluster_status->held[i]));
-    }
     if (coming > 0) {
         explain_line(sheet, "%zu node%s pending.", coming, coming == 1 ? " is" : "s are");
     }
@@ -209,10 +205,11 @@ static void service_explain_all(struct explain_sheet *sheet)
         service_explain_send_pending(sheet);
         explain_give(sheet, STR("Why is nothing happening?"), fix);
         explain_failures(sheet);
-    } else if (explain_demands(sheet, STR("")) + explain_failures(sheet) == 0) {
-        explain_calm(sheet);
-    } else {
+    } else if (explain_demands(sheet, STR("")) + explain_failures(sheet) > 0 ||
+               sheet->scene->cluster_status->held_count > 0) {
         explain_held(sheet);
+    } else {
+        explain_calm(sheet);
     }
     explain_idle_stop(sheet);
     explain_cost(sheet);

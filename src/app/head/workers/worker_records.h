@@ -20,6 +20,7 @@ struct worker_record {
     bool is_replacement; /* the worker replaces a failed one */
     /* Events that were written. */
     bool is_failure_logged, is_end_logged, is_notice_logged;
+    bool is_gone; /* its end was logged, or needs no event */
 };
 
 struct worker_records {
