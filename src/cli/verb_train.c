@@ -109,8 +109,8 @@ static const struct option options[] = {
     TARGET_PROFILE_OPTION(struct train_fields),
     TARGET_VERBOSE_OPTION(struct train_fields),
     {"output", 0, OPTION_TEXT, offsetof(struct train_fields, output), "WHERE", NULL,
-     "Store each checkpoint durably: the absolute path of a directory that all nodes share, or "
-     "s3://BUCKET/PREFIX. A job with the same name continues from it."},
+     "Store each checkpoint durably: the absolute path of a directory that all nodes share, "
+     "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. A job with the same name continues from it."},
     {"keep", 0, OPTION_TEXT, offsetof(struct train_fields, keep), "COUNT", NULL,
      "How many checkpoints to keep in --output. The default is 3."},
     {"prepare", 0, OPTION_TEXT, offsetof(struct train_fields, prepare), "COMMAND", NULL,

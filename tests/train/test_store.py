@@ -1,8 +1,12 @@
-"""Durable checkpoints in a directory and in S3 (moto), with damage and failed requests."""
+"""Durable checkpoints in a directory, in S3 (moto) and in Google Cloud Storage, with damage and
+failed requests. Google's XML API is that of S3: moto is the stand-in for it, behind a proxy that
+wants a token and answers the second deletion of an object with 404.
+"""
 
 import hashlib
 import http.client
 import http.server
+import json
 import os
 import pathlib
 import resource
@@ -16,6 +20,10 @@ import pytest
 SHOAL = str(pathlib.Path(os.environ.get("SHOAL_BUILD", "build"), "src", "cli", "shoal").resolve())
 
 
+FOR_MOTO = ("AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, "
+            "SignedHeaders=host, Signature=0")
+
+
 class Proxy:
     """Passes requests to moto. `fault(method, path)` returns what happens instead, or None."""
 
@@ -23,6 +31,7 @@ class Proxy:
         proxy = self
         self.fault = lambda method, path: None
         self.requests = []
+        self.is_google, self.deleted = False, set()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -34,6 +43,13 @@ class Proxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 proxy.requests.append((self.command, self.path))
                 deed = proxy.fault(self.command, self.path)
+                headers = dict(self.headers)
+                if proxy.is_google:
+                    deed = deed if headers["Authorization"] == "Bearer the-token" else 403
+                    headers["Authorization"] = FOR_MOTO
+                if proxy.is_google and self.command == "DELETE" and "uploadId" not in self.path:
+                    deed = deed or (404 if self.path in proxy.deleted else None)
+                    proxy.deleted.add(self.path)
                 if deed == "reset":
                     self.connection.shutdown(socket.SHUT_RDWR)
                     self.close_connection = True
@@ -41,10 +57,10 @@ class Proxy:
                 if deed == "slow":
                     time.sleep(1.5)
                 if isinstance(deed, int):
-                    code = {403: "AccessDenied", 503: "SlowDown"}[deed]
+                    code = {403: "AccessDenied", 404: "NoSuchKey", 503: "SlowDown"}[deed]
                     return self.answer(deed, {}, f"<Error><Code>{code}</Code></Error>".encode())
                 link = http.client.HTTPConnection("127.0.0.1", port)
-                link.request(self.command, self.path, body, dict(self.headers))
+                link.request(self.command, self.path, body, headers)
                 reply = link.getresponse()
                 data = reply.read()
                 headers = {k: v for k, v in reply.getheaders()
@@ -117,6 +133,7 @@ class Store:
 
 def s3_store(tmp_path, moto):
     moto.fault, moto.requests = lambda method, path: None, []
+    moto.is_google, moto.deleted = False, set()
     bucket = "b" + hashlib.sha256(str(tmp_path).encode()).hexdigest()[:20]
     link = http.client.HTTPConnection("127.0.0.1", moto.port)
     link.request("PUT", "/" + bucket)
@@ -126,11 +143,31 @@ def s3_store(tmp_path, moto):
     return Store(tmp_path, f"s3://{bucket}/runs", env)
 
 
-@pytest.fixture(params=["directory", "s3"])
+def gs_store(tmp_path, moto):
+    made = s3_store(tmp_path, moto)
+    moto.is_google = True
+    login = tmp_path / "login.json"
+    login.write_text(json.dumps({
+        "type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r",
+        "token": "the-token", "expiry": "2099-01-01T00:00:00Z"}))
+    return Store(tmp_path / "google", made.output.replace("s3://", "gs://"), {
+        "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{moto.port}", "HOME": str(tmp_path),
+        "GOOGLE_APPLICATION_CREDENTIALS": str(login)})
+
+
+BUCKETS = {"s3": s3_store, "gs": gs_store}
+
+
+@pytest.fixture(params=["directory", *BUCKETS])
 def store(request, tmp_path):
     if request.param == "directory":
         return Store(tmp_path, str(tmp_path / "shared"), {})
-    return s3_store(tmp_path, request.getfixturevalue("moto"))
+    return BUCKETS[request.param](tmp_path, request.getfixturevalue("moto"))
+
+
+@pytest.fixture(params=BUCKETS)
+def bucket(request, tmp_path, moto):
+    return BUCKETS[request.param](tmp_path, moto)
 
 
 def test_a_checkpoint_comes_back(store):
@@ -206,9 +243,9 @@ def test_disk_full(tmp_path):
 
 
 @pytest.mark.parametrize("deed", [503, "reset", "truncate", "slow"])
-def test_s3_faults_are_retried(tmp_path, moto, deed):
+def test_bucket_faults_are_retried(bucket, moto, deed):
     """The first try of every request fails."""
-    store = s3_store(tmp_path, moto)
+    store = bucket
     seen = set()
 
     def fault(method, path):    # the first try of each request
@@ -227,9 +264,9 @@ def test_s3_faults_are_retried(tmp_path, moto, deed):
     assert store.text(1001) == "weights"
 
 
-def test_s3_denied(tmp_path, moto):
+def test_bucket_denied(bucket, moto):
     """Not retried; the message names the denied call."""
-    store = s3_store(tmp_path, moto)
+    store = bucket
     store.make(1001, "weights")
     moto.fault = lambda method, path: 403 if method == "PUT" else None
     done = store.put(1001)
@@ -238,9 +275,9 @@ def test_s3_denied(tmp_path, moto):
     assert store.run("train-store").stdout == "0\n"
 
 
-def test_s3_large_file(tmp_path, moto):
+def test_bucket_large_file(bucket, moto):
     """Files over 64 MB are uploaded in parts; a failed upload is aborted."""
-    store = s3_store(tmp_path, moto)
+    store = bucket
     data = os.urandom(1 << 20) * 70
     store.make(1001, "weights", extra=data)
     moto.fault = lambda method, path: 403 if "partNumber=2" in path else None

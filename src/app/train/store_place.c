@@ -200,14 +200,19 @@ static const struct store_place_ops folder_ops = {folder_put,      folder_put_te
                                                   folder_get_text, folder_list,     folder_remove,
                                                   folder_close};
 
+static bool store_is_bucket(const char *where)
+{
+    return str_starts(str_from(where), "s3://") || str_starts(str_from(where), "gs://");
+}
+
 bool store_where_check(const char *where, struct err *err)
 {
-    bool is_s3 = str_starts(str_from(where), "s3://");
-    bool is_valid = is_s3 ? where[5] != '\0' && where[5] != '/' : where[0] == '/';
+    bool is_bucket = store_is_bucket(where);
+    bool is_valid = is_bucket ? where[5] != '\0' && where[5] != '/' : where[0] == '/';
     return (is_valid && strlen(where) < 900) ||
            err_set(err, ERR_USAGE,
-                   "--output needs the absolute path of a directory that all nodes share, or "
-                   "s3://BUCKET/PREFIX, not \"%.200s\"",
+                   "--output needs the absolute path of a directory that all nodes share, "
+                   "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, not \"%.200s\"",
                    where);
 }
 
@@ -217,7 +222,7 @@ bool store_place_open(const char *where, const char *job, struct store_place **r
     if (!store_where_check(where, err)) {
         return false;
     }
-    if (str_starts(str_from(where), "s3://")) {
+    if (store_is_bucket(where)) {
         return store_s3_open(where, job, ret_place, err);
     }
     struct folder_place *folder = HEAP_NEW(struct folder_place);

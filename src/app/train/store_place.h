@@ -1,5 +1,6 @@
 /*
- * store_place.h: where checkpoints are stored durably: a directory or a prefix of an S3 bucket.
+ * store_place.h: where checkpoints are stored durably: a directory, or a prefix of a bucket
+ * in S3 or Google Cloud Storage.
  *
  * Blocking, for processes of their own. Keys are relative paths. A file or object appears under its
  * key when it is complete and, in a directory, on the disk.
@@ -44,14 +45,15 @@ struct store_place {
 enum { STORE_KEY_MAX = 5000, STORE_MANIFEST_MAX = 64 << 20 };
 #define STORE_MANIFEST "manifest-"
 
-/* "s3://BUCKET/PREFIX" or an absolute path of a directory; `job` is appended. */
+/* "s3://BUCKET/PREFIX", "gs://BUCKET/PREFIX" or an absolute path of a directory; `job` is
+ * appended. */
 bool store_place_open(const char *where, const char *job, struct store_place **ret_place,
                       struct err *err) MUST_USE;
 void store_place_close(struct store_place *place);
 
-/* "s3://BUCKET/PREFIX" or an absolute path: checks the form only. */
+/* Checks the form only. */
 bool store_where_check(const char *where, struct err *err) MUST_USE;
 
-/* store_s3.c */
+/* store_s3.c: a bucket */
 bool store_s3_open(const char *where, const char *job, struct store_place **ret_place,
                    struct err *err) MUST_USE;

@@ -1,11 +1,12 @@
 /*
- * store_s3.c: a prefix of an S3 bucket as a place for checkpoints.
+ * store_s3.c: a prefix of a bucket as a place for checkpoints, in S3 or in Google Cloud Storage.
  *
- * Each call runs a loop until it has ended. provider/aws signs, retries with back-off and finds
- * credentials and the endpoint. Files over 64 MB are uploaded in parts; an upload that fails is
- * aborted, so that its parts cost nothing.
+ * Each call runs a loop until it has ended. provider/aws, or store_gs.c for Google, signs, retries
+ * with back-off and finds credentials and the endpoint. Files over 64 MB are uploaded in parts; an
+ * upload that fails is aborted, so that its parts cost nothing.
  */
 #include "app/cloud_session.h"
+#include "app/train/store_gs.h"
 #include "app/train/store_place.h"
 #include "base/encode.h"
 #include "io/xalloc.h"
@@ -37,6 +38,7 @@ struct s3_place {
     struct http *http;
     struct child_pool *children;
     struct aws_client *client;
+    struct gs_client *google; /* NULL: S3 */
     char bucket[256];
     char prefix[1024]; /* ends with a slash */
 };
@@ -55,7 +57,7 @@ struct s3_call {
     struct s3_file *file;
     /* the reply */
     struct buf reply;
-    char etag[128];
+    char etag[GS_ETAG_BYTES];
     bool is_ok;
     struct err err;
 };
@@ -125,9 +127,29 @@ static void s3_done(void *context, const struct aws_reply *reply)
     loop_stop(call->place->loop);
 }
 
+static bool s3_run_google(struct s3_call *call, struct err *err)
+{
+    struct gs_request request = {
+        .action = call->action,
+        .method = call->method,
+        .path = call->path,
+        .body = call->body,
+        .deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : CALL_MS,
+        .body_max = REPLY_BYTES,
+        .begin = call->file ? s3_file_begin : NULL,
+        .bytes = call->file ? s3_file_bytes : NULL,
+        .context = call,
+    };
+    return gs_run(call->place->google, &request, &call->reply, call->etag, err) &&
+           s3_check(call, buf_str(&call->reply), err);
+}
+
 static bool s3_run(struct s3_call *call, struct err *err)
 {
     buf_init(&call->reply, REPLY_BYTES);
+    if (call->place->google) {
+        return s3_run_google(call, err);
+    }
     aws_call_start(
         call->place->client,
         &(struct aws_request){
@@ -479,6 +501,9 @@ static void s3_close(struct store_place *base)
     if (place->client) {
         aws_client_close(place->client);
     }
+    if (place->google) {
+        gs_client_free(place->google);
+    }
     if (place->http) {
         http_close(place->http);
     }
@@ -499,7 +524,7 @@ bool store_s3_open(const char *where, const char *job, struct store_place **ret_
 {
     struct s3_place *place = HEAP_NEW(struct s3_place);
     static const struct log quiet = {.least = LOG_LEVEL_ERROR + 1};
-    struct str rest = str_from(where + strlen("s3://"));
+    struct str rest = str_from(where + strlen("s3://")); /* "gs://" is as long */
     struct str bucket = str_cut(&rest, '/');
     uint64_t seed = (uint64_t)getpid();
     while (rest.len > 0 && rest.ptr[rest.len - 1] == '/') {
@@ -513,6 +538,11 @@ bool store_s3_open(const char *where, const char *job, struct store_place **ret_
                    http_open(place->loop, &(struct http_limits){0}, &place->http, err);
     if (is_open) {
         place->children = child_pool_new(place->loop, CHILDREN_MAX);
+        place->google = str_starts(str_from(where), "gs://")
+                            ? gs_client_new(place->loop, place->http, place->children)
+                            : NULL;
+    }
+    if (is_open && !place->google) {
         is_open = aws_client_open(&(struct aws_client_setup){.loop = place->loop,
                                                              .http = place->http,
                                                              .children = place->children,
