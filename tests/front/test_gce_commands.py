@@ -61,6 +61,23 @@ def test_a_spot_notice(front, laptop):
     down(front, laptop, file)
 
 
+def test_a_preemption_during_setup(front, laptop):
+    """Listings do not show it any more: the events still say what happened to it."""
+    front.set(preempt=0.5)
+    config = cluster(front, 1, least=0, worker={"scheduling": SPOT},
+                     worker_setup_commands=["sleep 600"])
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    want(front, [{"CPU": 1}] * 2)
+    lost = wait_for(lambda: workers(front), 60, 0.1, "a worker")[0]
+    front.preempt(instance=lost.name)
+    wait_for(lambda: "worker-1: terminated  (the cloud reclaimed the spot instance" in
+             laptop("events", file).out, 60, 0.2, "the event")
+    assert "reclaimed the spot instance" in laptop("explain", file, "worker-1").out
+    want(front, [])
+    down(front, laptop, file)
+
+
 # ---- commands ----
 
 
@@ -185,6 +202,66 @@ def test_private_addresses_behind_a_proxy(front, laptop):
     assert not any(nic.get("accessConfigs") for nic in nics)
     assert laptop("exec", file, "hostname").out.strip() == front.head("demo").name
     assert set((laptop.here / "asked").read_text().split()) <= {n["networkIP"] for n in nics}
+    down(front, laptop, file)
+
+
+GCLOUD = """#!/usr/bin/env python3
+import pathlib, sys
+here = pathlib.Path(__file__).resolve().parent.parent
+want = ["compute", "start-iap-tunnel", sys.argv[3], "22", "--listen-on-stdin", "--project",
+        "shoal-test", "--zone", "us-central1-a"]
+if sys.argv[1:] != want:
+    sys.exit(f"called with {sys.argv[1:]}")
+print("WARNING: \\n\\nTo increase the performance of the tunnel, consider installing NumPy.",
+      file=sys.stderr)
+place, tried = here / "addresses" / sys.argv[3], here / "tried"
+if not place.exists() or not tried.exists():  # sshd has not started
+    tried.touch()
+    sys.exit("ERROR: (gcloud.compute.start-iap-tunnel) Error while connecting [4003: 'failed to "
+             "connect to backend']. (Failed to connect to port 22)")
+sys.argv[1:], __file__ = [sys.argv[3]], str(here / "proxy")
+exec((here / "proxy").read_text())
+"""
+
+
+def test_a_tunnel_of_google(front, laptop):
+    """Identity-Aware Proxy, with the lines of docs/user/gcp.md and a stand-in for gcloud: only its
+    range may connect, and the head has a name.
+    """
+    laptop.file("proxy", PROXY)
+    (laptop.here / "addresses").mkdir()
+    gcloud = laptop.file("bin/gcloud", GCLOUD)
+    gcloud.chmod(0o755)
+    laptop.more["PATH"] = f"{gcloud.parent}:{laptop.env()['PATH']}"
+    config = cluster(front, 1)
+    config["provider"]["use_internal_ips"] = True
+    config["auth"].update(ssh_proxy_use_node_id=True, ssh_proxy_command=(
+        "gcloud compute start-iap-tunnel %h %p --listen-on-stdin --project shoal-test "
+        "--zone us-central1-a"))
+    file = laptop.file("cluster.yaml", config)
+    done = laptop("check", file)
+    assert "through Identity-Aware Proxy (35.235.240.0/20)" in done.out
+    assert "subnetwork default has no Private Google Access" in done.out
+    child = laptop.start("up", "-y", file)
+    head = wait_for(lambda: [m for m in front.alive("demo") if m.kind == "head"
+                             and m.row["status"] == "RUNNING"], 60)[0]
+    nic = head.row["networkInterfaces"][0]
+    assert not nic.get("accessConfigs")
+    (laptop.here / "addresses" / head.name).write_text(nic["networkIP"])
+    _, err = child.communicate(timeout=240)
+    assert child.returncode == 0, err
+    assert "head waiting for ssh" in err and "4003: 'failed to connect to backend'" in err
+    rules = {tuple(rule["sourceRanges"]) for rule in front.ask("truth")["firewalls"]
+             if rule.get("sourceRanges")}
+    assert rules == {("35.235.240.0/20",)}
+    assert laptop("exec", file, "hostname").out.strip() == head.name
+    assert laptop("exec", "--node", "worker-1", file, "hostname").out.strip() == \
+        workers(front)[0].name
+    laptop.file("a file", "text\n")
+    laptop("rsync-up", "-A", file, "a file", "~/a file")
+    assert (workers(front)[0].home / "a file").read_text() == "text\n"
+    assert set((laptop.here / "asked").read_text().split()) == {head.name}
+    laptop("up", "-y", file)
     down(front, laptop, file)
 
 

@@ -178,6 +178,12 @@ static void providers_need_their_place(void **state)
          "2:1 error missing-key: provider.project_id*\n"
          "2:1 error missing-key: provider.region*\n"
          "2:1 error missing-key: provider.availability_zone*"},
+        {GCP "auth: {ssh_proxy_command: 'gcloud compute start-iap-tunnel %h %p'}\n",
+         "3:27 warning bad-value: *needs the name of the instance*(*use_node_id: true)"},
+        {GCP "auth: {ssh_proxy_command: 'gcloud compute start-iap-tunnel %h %p', "
+             "ssh_proxy_use_node_id: true}\n",
+         ""},
+        {GCP "auth: {ssh_proxy_command: 'gcloud compute start-iap-tunnel %h %p --region r'}\n", ""},
         {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n", ""},
         {"cluster_name: x\nprovider: {type: azure, location: l}\n",
          "2:1 error missing-key: provider.resource_group*"},

@@ -342,6 +342,86 @@ static void networks(void **state)
     }
 }
 
+/* Settings of a file whose instances have no public addresses. */
+static struct param *make_private(struct stage *stage)
+{
+    struct arena *arena = &stage->gcp.arena;
+    struct param *settings = param_new_map(arena);
+    param_add_text(settings, "project_id", STR("p"), arena);
+    param_add_text(settings, "region", STR("us"), arena);
+    param_add_bool(settings, "use_internal_ips", true, arena);
+    stage->gcp.cluster.provider = settings;
+    return settings;
+}
+
+static void private_instances(void **state)
+{
+    static const char refusal[] = "W network: the head has no public address, and subnetwork "
+                                  "default has no Private Google Access.";
+    static const struct {
+        const char *body;
+        bool is_private, is_refused;
+    } cases[] = {{"{\"privateIpGoogleAccess\":false}", true, true},
+                 {"{\"privateIpGoogleAccess\":true}", true, false},
+                 {"{\"privateIpGoogleAccess\":false}", false, false},
+                 {NULL, true, false}};
+    struct stage stage;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        stage_open(&stage);
+        stage_route(&stage, "/regions/us/subnetworks/default", cases[i].body ? 0 : 404,
+                    cases[i].body ? cases[i].body : ERROR_OF("notFound"));
+        if (cases[i].is_private) {
+            make_private(&stage);
+        }
+        stage_run(&stage, PREFLIGHT_FOR_UP);
+        assert_int_equal(count_of(stage.targets, "/subnetworks/"), cases[i].is_private);
+        assert_int_equal(count_of(stage.text, refusal), cases[i].is_refused);
+        if (cases[i].is_refused) {
+            assert_says(&stage, "@provider.use_internal_ips -> gcloud compute networks subnets "
+                                "update default --region us --enable-private-ip-google-access\n");
+        }
+        gcp_stage_close(&stage.gcp);
+    }
+}
+
+static void a_tunnel(void **state)
+{
+    static const struct {
+        const char *command, *from;
+        const char *says;
+    } cases[] = {
+        {"ssh -W %h:%p jump", NULL, NULL},
+        {"gcloud compute start-iap-tunnel %h %p", NULL, "F ssh: through Identity-Aware Proxy"},
+        {"gcloud compute start-iap-tunnel %h %p", "35.235.240.0/20", "F ssh: through"},
+        {"gcloud compute start-iap-tunnel %h %p", "198.51.100.7/32",
+         "W ssh: ssh_proxy_command uses Identity-Aware Proxy, and metadata.shoal.ssh_from does not "
+         "have its range @metadata.shoal.ssh_from -> add 35.235.240.0/20, or remove ssh_from\n"},
+    };
+    struct stage stage;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        stage_open(&stage);
+        struct arena *arena = &stage.gcp.arena;
+        struct param *settings = make_private(&stage);
+        struct param *auth = param_new_map(arena);
+        param_add_text(auth, "ssh_proxy_command", str_from(cases[i].command), arena);
+        stage.gcp.cluster.auth = auth;
+        if (cases[i].from) {
+            struct param *list = param_add_list(settings, "ssh_from", arena);
+            param_add_text(list, "", STR("10.0.0.0/8"), arena);
+            param_add_text(list, "", str_from(cases[i].from), arena);
+        }
+        stage_run(&stage, PREFLIGHT_FOR_UP);
+        if (cases[i].says) {
+            assert_says(&stage, cases[i].says);
+        } else {
+            assert_silent(&stage, " ssh: ");
+        }
+        gcp_stage_close(&stage.gcp);
+    }
+}
+
 static void quotas(void **state)
 {
     struct stage stage;
@@ -518,6 +598,8 @@ int main(void)
         cmocka_unit_test(the_project),
         cmocka_unit_test(machines),
         cmocka_unit_test(networks),
+        cmocka_unit_test(private_instances),
+        cmocka_unit_test(a_tunnel),
         cmocka_unit_test(quotas),
         cmocka_unit_test(gpus),
         cmocka_unit_test(another_launcher),

@@ -51,6 +51,23 @@ static void check_access(const struct check *check, struct str type)
     }
 }
 
+/* gcloud finds an instance by its name and zone; ssh gets an address unless the file says so. */
+static void check_tunnel(const struct check *check)
+{
+    const struct value *auth = value_get_c(check->tree, "auth");
+    const struct value *command = value_get_c(auth, "ssh_proxy_command");
+    struct str text = value_text(command);
+    if (str_find(text, "start-iap-tunnel") == SIZE_MAX || str_find(text, "%h") == SIZE_MAX ||
+        str_find(text, "--region") != SIZE_MAX ||
+        value_is_true(value_get_c(auth, "ssh_proxy_use_node_id"))) {
+        return;
+    }
+    struct diag *diag = diag_warn(check->diags, "bad-value", command->place,
+                                  "auth.ssh_proxy_command: gcloud compute start-iap-tunnel needs "
+                                  "the name of the instance, and %%h is its address");
+    diag_hint(check->diags, diag, "add to auth: ssh_proxy_use_node_id: true");
+}
+
 /* Own machines are never stopped or shut down. */
 static void check_own_machines(const struct check *check)
 {
@@ -83,6 +100,7 @@ void check_clouds(const struct check *check)
         check_clouds_need(check, "project_id", "my-project");
         check_clouds_need(check, "region", "us-west1");
         check_clouds_need(check, "availability_zone", "us-west1-a");
+        check_tunnel(check);
     } else if (str_is(type, "azure")) {
         check_clouds_need(check, "location", "westus2");
         check_clouds_need(check, "resource_group", "ray-cluster");

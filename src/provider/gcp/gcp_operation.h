@@ -227,6 +227,8 @@ bool gcp_owns(const struct gcp_provider *provider, const json_t *record);
 
 /* The network tag of the cluster's instances. */
 struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *arena);
+#define GCP_TUNNEL_RANGE "35.235.240.0/20"                 /* of Identity-Aware Proxy */
+bool gcp_uses_tunnel(const struct gcp_provider *provider); /* ssh comes through it */
 /* The first network interface of the file, as JSON; NULL: none. */
 json_t *gcp_interface(const struct gcp_provider *provider);
 json_t *gcp_param_json(const struct param *param);

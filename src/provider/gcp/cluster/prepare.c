@@ -1,7 +1,8 @@
 /*
  * prepare.c: the firewall rules of a cluster, by its network tag: all traffic between its
- * instances, and ssh from the user's address. Firewall rules have no labels: the uid is in the
- * description. The ssh key is in the record, because each launch needs it.
+ * instances, and ssh from the user's address or from Google's tunnel. Firewall rules have no
+ * labels: the uid is in the description. The ssh key is in the record, because each launch needs
+ * it.
  */
 #include "io/json_line.h"
 #include "provider/cidr.h"
@@ -48,6 +49,12 @@ static bool prepare_uses_private(const struct gcp_provider *provider)
     const struct param *given = param_get(provider->cluster->provider, PARAM_BOOL,
                                           "use_internal_ips");
     return given && given->boolean;
+}
+
+bool gcp_uses_tunnel(const struct gcp_provider *provider)
+{
+    struct str command = param_text(provider->cluster->auth, "ssh_proxy_command");
+    return str_find(command, "start-iap-tunnel") != SIZE_MAX;
 }
 
 /* ---- the key ---- */
@@ -407,7 +414,9 @@ static void prepare_ask_caller(struct gcp_operation *operation)
         gcp_answer_things(operation);
         return;
     }
-    if (operation->range_count == 0 && prepare_uses_private(provider)) {
+    if (operation->range_count == 0 && gcp_uses_tunnel(provider)) {
+        prepare_add_range(operation, STR(GCP_TUNNEL_RANGE));
+    } else if (operation->range_count == 0 && prepare_uses_private(provider)) {
         prepare_add_range(operation, STR("10.0.0.0/8")); /* all of Google's own subnets */
         prepare_add_range(operation, STR("172.16.0.0/12"));
         prepare_add_range(operation, STR("192.168.0.0/16"));

@@ -152,6 +152,7 @@ static void probe_finish(struct probe *probe)
     if (!broken && probe_judge_project(probe)) {
         probe_judge_machines(probe);
         probe_judge_places(probe);
+        probe_judge_private(probe);
         probe_judge_quotas(probe);
         probe_judge_access(probe);
     }

@@ -67,6 +67,7 @@ struct str probe_type(const struct probe *probe, size_t type);   /* machine type
 struct str probe_image(const struct probe *probe, size_t type);  /* path; empty: none */
 struct str probe_subnet(const struct probe *probe, size_t type); /* path; empty: none */
 struct str probe_network(const struct probe *probe, size_t type);
+struct str probe_private_subnet(const struct probe *probe, size_t type);
 const struct param *probe_gpus(const struct probe *probe, size_t type); /* first; NULL: none */
 struct str probe_gpu(const struct param *gpu);
 struct str probe_region(const struct probe *probe);
@@ -80,5 +81,6 @@ void probe_ask_all(struct probe *probe);
 void probe_ask_account(struct probe *probe);
 void probe_judge_machines(struct probe *probe); /* types, GPUs, images; and the facts */
 void probe_judge_places(struct probe *probe);   /* zones, networks, other launchers */
+void probe_judge_private(struct probe *probe);  /* instances without public addresses */
 void probe_judge_quotas(struct probe *probe);
 void probe_judge_access(struct probe *probe); /* permissions, service account, OS Login */

@@ -198,6 +198,7 @@ void probe_ask_all(struct probe *probe)
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         probe_ask_path(probe, PROBE_SUBNETWORK, "subnetworks.get", probe_subnet(probe, i));
         probe_ask_path(probe, PROBE_NETWORK, "networks.get", probe_network(probe, i));
+        probe_ask_path(probe, PROBE_SUBNETWORK, "subnetworks.get", probe_private_subnet(probe, i));
     }
     probe_ask_project(probe);
 }
