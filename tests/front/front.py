@@ -16,8 +16,8 @@ front, with faults, lag, call log, IAM, metadata service); ssh, sshd, host keys,
 processes, addresses; gRPC and Ray's messages between Shoal and the GCS.
 Stand-ins: Ray (`ray start`, `ray stop`; machine/gcs.py and machine/raylet: no tasks, demand comes
 from /tmp/ray/demand.json); cloud-init (keys, files and commands of user-data, written from
-outside); shutdown. Not there: systemd, PAM, security groups (every port is open), Docker; the disk
-below a machine is this host's root.
+outside); shutdown; docker, after `front.install_docker()` (machine/docker). Not there: systemd,
+PAM, security groups (every port is open); the disk below a machine is this host's root.
 
 SHOAL_BUILD  the build directory (default: build in the repository)
 """
@@ -408,6 +408,12 @@ class Front(client.Bed):
     def machine_env(self, **names):
         """Environment variables of all processes on machines that are launched from now on."""
         self.ask("env", **{**self.times, **names})
+
+    def install_docker(self):
+        """A stand-in for docker on machines that are launched from now on."""
+        place = self.folder / "image/usr/local/bin/docker"
+        shutil.copy(HERE / "machine" / "docker", place)
+        place.chmod(0o755)
 
     # ---- files ----
 
