@@ -377,6 +377,23 @@ static void why_shoal_does_not_act(void **state)
     close_stage(&stage);
 }
 
+/* Workers are missing, although no task waits for them. */
+static void why_workers_are_missing(void **state)
+{
+    struct stage stage;
+    const struct str held = STR("cpu cannot be launched now: no capacity");
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, &head_node, 1);
+    stage.cluster_status.held = &held;
+    stage.cluster_status.held_count = 1;
+    const char *said = ask(&stage, "");
+    assert_non_null(strstr(said, "Why are there fewer workers than min_workers?\n"
+                                 "  cpu cannot be launched now: no capacity.\n"));
+    assert_null(strstr(said, "Nothing is waiting"));
+    close_stage(&stage);
+}
+
 static void why_nothing_is_launched(void **state)
 {
     struct stage stage;
@@ -662,6 +679,7 @@ int main(void)
         cmocka_unit_test(why_a_training_job_waits),
         cmocka_unit_test(why_nothing_happens),
         cmocka_unit_test(why_shoal_does_not_act),
+        cmocka_unit_test(why_workers_are_missing),
         cmocka_unit_test(why_nothing_is_launched),
         cmocka_unit_test(why_a_node_exists_and_has_not_gone),
         cmocka_unit_test(what_holds_an_idle_node),

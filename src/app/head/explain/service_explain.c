@@ -19,12 +19,14 @@ static void explain_cost(struct explain_sheet *sheet)
     int64_t known = 0;
     size_t count = 0;
     size_t unknown = 0;
+    struct str machine = STR("m5.large");
     for (size_t i = 0; i < scene->node_count; i++) {
         const struct node_view *view = &scene->nodes[i];
         if (view->phase != PHASE_TERMINATED && view->phase != PHASE_FAILED) {
             count++;
             known += view->price >= 0 ? view->price : 0;
             unknown += view->price < 0;
+            machine = view->price < 0 && view->machine.len > 0 ? view->machine : machine;
         }
     }
     bool is_told = cluster_status->price >= 0;
@@ -38,8 +40,12 @@ static void explain_cost(struct explain_sheet *sheet)
     }
     struct str fix = STR("");
     if (!is_told && unknown > 0) {
-        explain_line(sheet, "The price of %zu of them is unknown.", unknown);
-        fix = STR("set their prices: metadata.shoal.prices: {m5.large: 0.096}");
+        explain_line(sheet, "The price of %zu %s unknown.", unknown,
+                     unknown < count ? "of them is"
+                     : count == 1    ? "instance is"
+                                     : "instances is");
+        fix = arena_printf(sheet->arena, "set their prices: metadata.shoal.prices: {%.*s: 0.096}",
+                           STR_ARG(machine));
     }
     if (cluster_status->price_limit >= 0) {
         explain_line(sheet,
