@@ -66,6 +66,11 @@ static void test_a_notice_brings_a_replacement_from_elsewhere_at_once(void **sta
     assert_false(drain->is_rejectable);
     assert_int_equal(launch->kind, ACTION_LAUNCH);
     assert_int_equal(launch->offering, 1);
+    /* The cloud stops it while it drains: that is the end that was announced. */
+    struct listed listed = {.instance = 7, .launch = 1, .state = CLOUD_ENDING};
+    list(&scene, &listed, 1, true);
+    assert_int_equal(state_of(&scene, 7), NODE_TERMINATING);
+    assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_NOTICE);
     close_scene(&scene);
 }
 

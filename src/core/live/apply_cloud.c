@@ -48,7 +48,9 @@ static void lose(struct core *core, struct node *node)
         if (is_pending) {
             node_strike_death(core, node);
         }
-        node_end(core, node, NODE_TERMINATING, (struct reason){.kind = REASON_CLOUD_ENDED});
+        bool has_notice = node->state == NODE_DRAINING && node->reason.kind == REASON_NOTICE;
+        node_end(core, node, NODE_TERMINATING,
+                 has_notice ? node->reason : (struct reason){.kind = REASON_CLOUD_ENDED});
     }
 }
 
