@@ -415,6 +415,15 @@ class Front(client.Bed):
         shutil.copy(HERE / "machine" / "docker", place)
         place.chmod(0o755)
 
+    def share(self):
+        """A folder that is /shared on machines that are launched from now on; each of them has its
+        own /dev/shm then.
+        """
+        place = self.folder / "shared"
+        place.mkdir()
+        place.chmod(0o777)
+        return place
+
     # ---- files ----
 
     @staticmethod

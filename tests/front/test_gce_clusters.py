@@ -134,6 +134,9 @@ def test_a_stockout_that_lasts(front, laptop):
     done = laptop.run("up", "-y", file)
     assert done.status == 1 and "does not have enough resources available" in done.err, done
     assert len(workers(front)) == 1
+    said = laptop("explain", file).out
+    assert "Why are there fewer workers than min_workers?" in said, said
+    assert "launch got 1 of 2" in said and "Nothing is waiting" not in said, said
     front.clear()
     down(front, laptop, file)
 

@@ -1,10 +1,16 @@
 """A cluster file with a `docker` section on the stand-in for Compute Engine, with a stand-in for
-docker (machine/docker). `test_gce_real.py` has the same with a real daemon and real Ray.
+docker (machine/docker). The test in suite `long` has real Ray in these containers.
 """
 
+import base64
 import json
+import os
 
+import pytest
+import ray_up_gce
 from front import wait_for
+from gce import tls
+from gce_front import BUNDLE, GceFront
 from test_gce_clusters import SPOT, _front, _laptop, cluster, down, workers  # noqa: F401
 
 BOX = "ray_container"
@@ -100,3 +106,41 @@ def test_docker_that_is_missing(front, laptop):
     done = laptop.run("up", "-y", file)
     assert done.status == 1 and "systemctl enable --now docker" in done.err, done
     down(front, laptop, file)
+
+
+PROGRAM = """
+import ray, time
+ray.init(address="auto", log_to_driver=False)
+@ray.remote(num_cpus=1)
+def where():
+    time.sleep(5)
+    return ray.get_runtime_context().get_node_id()
+print(len(set(ray.get([where.remote() for _ in range(2)]))), "nodes")
+"""
+
+
+@pytest.mark.long
+def test_real_ray():
+    """A program in the head's container runs on both nodes."""
+    times = {"load": os.getloadavg()[0]}
+    with GceFront(ray=ray_up_gce.RAY) as front:
+        front.share()
+        front.install_docker()
+        laptop = front.laptop("alice")
+        laptop.file("app/main.py", "first\n")
+        config = config_of(front)
+        real = ray_up_gce.cluster(front, 1)
+        config.update({key: real[key] for key in real if key.endswith("start_ray_commands")})
+        front.machine_env(PATH=f"{ray_up_gce.RAY.parent}:/usr/local/bin:/usr/sbin:/usr/bin",
+                          **{name: BUNDLE for name in tls.TRUST})
+        file = laptop.file("cluster.yaml", config)
+        times["up"] = round(laptop("up", "-y", file, seconds=600).seconds, 1)
+        text = base64.b64encode(PROGRAM.encode()).decode()
+        done = laptop("exec", file, f"echo {text} | base64 -d | python3 -", seconds=300)
+        assert "2 nodes" in done.out, done
+        for machine in front.alive("demo"):
+            assert "raylet" in inside(machine, "ps", "-e", "-o", "comm=")
+            assert not (machine.disk / "tmp/ray").exists()
+        times["down"] = round(laptop("down", "-y", file, seconds=600).seconds, 1)
+        assert front.remains() == {}
+    print(json.dumps(times))
