@@ -278,6 +278,10 @@ def test_which_clouds_are_listed(front, laptop):
     assert "AWS" not in done.err
     for wrong in ("", ",", "A", "a b"):
         assert laptop.run("ls", "--project", wrong).status == 2
+    assert laptop.run("down", "demo", "--region", "us-west-2", "--project", "").status == 2
+    # gc names a project that it could not list.
+    done = laptop.run("gc", "--project", f"{google.PROJECT},no-such-project", env=aws)
+    assert done.status == 1 and "no-such-project" in done.err, done.err
     # The user is not logged in.
     (laptop.home / gce_front.ADC).unlink()
     done = laptop.run("ls", env={**aws, **google_project})

@@ -96,7 +96,10 @@ static void start_prices(struct gathering *gathering)
 
 static struct account_gap gathering_gap(const struct gathering_part *part)
 {
-    struct str project = part->google ? gcp_account_project(part->google) : STR("");
+    struct str project = STR("");
+    if (part->google) { /* copied, because gc prints it when the client is closed */
+        project = arena_str(part->gathering->arena, gcp_account_project(part->google));
+    }
     return (struct account_gap){.region = STR(""),
                                 .what = part->is_google ? STR("Google Cloud") : STR("AWS"),
                                 .code = STR(""),
