@@ -95,7 +95,7 @@ def test_an_instance_that_listings_did_not_show_is_never_terminated(leftovers, g
     """It was launched a moment ago; gc sees it when it looks a second time."""
     uid = cloud.ec2.describe_launch_templates()["LaunchTemplates"][0]["Tags"]
     uid = next(tag["Value"] for tag in uid if tag["Key"] == "shoal-cluster-uid")
-    cloud.lag = 1
+    cloud.blind_listings = 1
     new = cloud.launch(ray_cluster_name="demo", shoal_cluster_uid=uid, ray_node_type="worker")
     cloud.ec2.delete_launch_template(LaunchTemplateName="shoal-anchor-demo")
     done = gc("--delete", "-y")
