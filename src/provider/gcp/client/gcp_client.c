@@ -527,7 +527,8 @@ static void gcp_call_on_http(void *context, const struct http_reply *reply)
     if (is_change(call) && call->operation.len == 0) {
         failpoint("gcp", call->request.name, "reply");
     }
-    if (reply->outcome == HTTP_CANCELLED) {
+    if (reply->outcome == HTTP_CANCELLED) { /* perhaps while it was sent again */
+        call->is_in_doubt |= reply->may_have_acted && is_change(call);
         gcp_call_refuse_lease(call);
     } else if (reply->outcome != HTTP_REPLIED) {
         gcp_call_set(call, OUTCOME_UNKNOWN, 0, reply->err.text);

@@ -329,6 +329,7 @@ void gcp_launch(struct provider *base, struct str call, provider_machines_fn *do
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     struct err err;
     operation->machines = done;
+    operation->provider->is_unused = false;
     if (!json_line_read(call, "a launch", &operation->draft, &err)) {
         operation->draft = NULL;
         gcp_failed(operation, OUTCOME_INVALID, ERR_INTERNAL, "%s", err.text);
