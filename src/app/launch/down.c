@@ -303,8 +303,12 @@ static bool down_open_journal(struct cluster_session *launch, struct err *err)
 {
     struct str holder = launch_holder("down", launch->arena);
     struct err why;
+    /* What is left over may be of another cluster with the same name and folder. */
+    bool may_stop_others = !launch->setup->is_leftover && !launch->setup->is_expired;
     if (!launch->state.folder || file_stat(launch->state.folder).kind == FILE_MISSING ||
-        take_over_journal(launch, holder.ptr, &why)) {
+        (may_stop_others
+             ? take_over_journal(launch, holder.ptr, &why)
+             : journal_open(launch->state.folder, holder.ptr, &launch->journal, &why))) {
         return true;
     }
     if (why.kind == ERR_EXISTS) {
