@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "io/xalloc.h"
 #include "provider/aws/wire/xml_tree.h"
+#include "provider/gcp/credentials/adc_file.h"
 #include "provider/gcp/credentials/gcp_credentials.h"
 #include "provider/variable.h"
 
@@ -177,9 +178,12 @@ static void gs_send_with(struct gs_call *call, const struct gcp_access *access)
     const char *other = variable_get(setup->environ, ENDPOINT_VARIABLE);
     struct str base = other && *other ? str_from(other)
                                       : arena_printf(&arena, ENDPOINT, STR_ARG(access->universe));
-    struct http_header headers[3] = {
-        {STR("Authorization"), arena_printf(&arena, "Bearer %.*s", STR_ARG(access->token))}};
-    size_t count = 1;
+    struct http_header headers[3];
+    size_t count = 0;
+    if (adc_is_safe_url(base)) { /* an emulator on another machine gets no token in clear text */
+        headers[count++] = (struct http_header){
+            STR("Authorization"), arena_printf(&arena, "Bearer %.*s", STR_ARG(access->token))};
+    }
     if (access->quota_project.len > 0) {
         headers[count++] = (struct http_header){STR("x-goog-user-project"), access->quota_project};
     }
