@@ -48,7 +48,8 @@ static const struct option options[] = {
      "credentials."},
     {"project", 0, OPTION_TEXT, offsetof(struct down_fields, target.project), "ID", NULL,
      "The Google Cloud project of a cluster that is given by its name. No file is needed then, "
-     "only credentials, and --region only for the files of the cluster on this machine."},
+     "only credentials. --region is optional: it only selects the cluster's files on this "
+     "machine."},
     {"uid", 0, OPTION_TEXT, offsetof(struct down_fields, uid), "UID", NULL,
      "Remove the cluster with this shoal-cluster-uid tag, if several have the same name."},
     TARGET_NAME_OPTION(struct down_fields),
@@ -223,6 +224,10 @@ static int verb_down_run(const struct cli *cli, const void *fields)
     struct err err;
     struct str region = region_of(cli, given);
     bool is_named = given->region || given->target.project || region.len > 0;
+    if (given->target.project && *given->target.project == '\0') {
+        err_set(&err, ERR_USAGE, "--project is empty; name a Google Cloud project");
+        return output_error(cli, &err);
+    }
     if (given->keep_min_workers && is_named) {
         err_set(&err, ERR_USAGE,
                 "--keep-min-workers needs the cluster file, which has min_workers; nothing was "
@@ -252,10 +257,10 @@ const struct verb verb_down = {
         "It works from any machine, without local state, and even if the lease object of the "
         "cluster (the launch template shoal-anchor-NAME) was deleted; it never creates one. "
         "Instances that ray up launched under the same name are printed, but not changed.\n\n"
-        "With --region, the cluster is given by its name, and only credentials are needed: shoal "
-        "down NAME --region REGION. On Google Cloud, use --project instead. It then connects to "
-        "the head as user ubuntu to ask its service to release the lease. If that fails, it takes the lease over, and the final "
-        "check takes two minutes.\n\n"
+        "With --region, or with --project on Google Cloud, the cluster is given by its name, and "
+        "only credentials are needed: shoal down NAME --region REGION. The command then connects "
+        "to the head as user ubuntu to ask its service to release the lease. If that fails, it "
+        "takes the lease over, and the final check takes two minutes.\n\n"
         "By default, Ray's launcher only stops instances on AWS, and their disks are still "
         "billed. shoal down terminates them, unless the file sets provider.cache_stopped_nodes "
         "to true. Then it stops them and prints what their disks cost a month.\n\n"

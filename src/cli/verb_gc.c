@@ -117,9 +117,11 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
     }
     if (owner->name.len == 0) {
         return err_set(err, ERR_NOT_FOUND, "%s; delete the resources%s manually",
-                       fields.project ? "its name is unknown, and with it its lease"
-                                      : "its resources have no ray-cluster-name tag, so the name "
-                                        "of its IAM role is unknown",
+                       fields.project
+                           ? "the name of the cluster is unknown, so its lease cannot be "
+                             "found"
+                           : "its resources have no ray-cluster-name tag, so the name "
+                             "of its IAM role is unknown",
                        fields.project ? "" : " and the role");
     }
     if (target_open_named(&target, &cli, &fields, leftover->region) != 0 ||
@@ -182,8 +184,11 @@ static void verb_gc_add_resources(struct buf *out, const struct account_cluster 
                  "to delete it: ",
                  is_google ? "disk" : "volume", STR_ARG(volume->id), (long long)volume->gb);
         if (is_google) {
-            buf_addf(out, "gcloud compute disks delete %.*s --project %.*s --zone %.*s\n",
-                     STR_ARG(volume->id), STR_ARG(cluster->owner.project), STR_ARG(volume->zone));
+            bool is_regional = volume->zone.len == 0;
+            buf_addf(out, "gcloud compute disks delete %.*s --project %.*s --%s %.*s\n",
+                     STR_ARG(volume->id), STR_ARG(cluster->owner.project),
+                     is_regional ? "region" : "zone",
+                     STR_ARG(is_regional ? volume->owner.region : volume->zone));
         } else {
             buf_add_c(out, "aws ec2 delete-volume\n");
         }
@@ -193,7 +198,7 @@ static void verb_gc_add_resources(struct buf *out, const struct account_cluster 
 static void add_outcome(struct buf *out, const struct leftover *leftover)
 {
     if (verb_gc_has_only_disks(leftover->cluster)) {
-        buf_add_c(out, ": only disks, not deleted");
+        buf_add_c(out, ": only volumes or disks are left; they are not deleted");
     } else if (leftover->is_deleted) {
         buf_add_c(out, ": deleted");
     } else if (leftover->err.kind != ERR_NONE) {
@@ -317,7 +322,7 @@ static void say_summary(const struct gc *gc)
         return;
     }
     if (gc->resources + gc->instances == 0) {
-        fputs("Only disks are left, which shoal gc does not delete.\n", cli->err);
+        fputs("Only volumes or disks are left, which shoal gc does not delete.\n", cli->err);
         return;
     }
     AUTO_BUF struct buf out;
@@ -400,11 +405,11 @@ const struct verb verb_gc = {
     .summary = "list and delete leftover resources and expired clusters",
     .description =
         "Lists the leftover resources in all regions of an AWS account and in projects of Google "
-        "Cloud (chosen as by shoal ls): every security group, "
-        "key pair, launch template, IAM role and instance profile with Shoal's tag "
-        "(shoal-cluster-uid), and every firewall rule and instance template with it in the "
-        "description or the metadata, whose cluster has no instances and is not in use by another "
-        "process. Nothing is changed without --delete.\n\n"
+        "Cloud (the same ones as shoal ls): every security group, key pair, launch template, IAM "
+        "role and instance profile with Shoal's tag (shoal-cluster-uid), and every firewall rule "
+        "and instance template that has a cluster's uid in its description or metadata, if the "
+        "cluster has no instances and no other process uses it. Nothing is changed without "
+        "--delete.\n\n"
         "It also lists expired clusters: every instance is stopped, and the head has been stopped "
         "for longer than metadata.shoal.idle_terminate allowed when it was stopped.\n\n"
         "With --delete it asks, checks once more that each cluster has no instances or is still "

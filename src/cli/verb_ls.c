@@ -103,8 +103,8 @@ const struct verb verb_ls = {
     .description =
         "Lists every cluster in all regions of an AWS account and in projects of Google Cloud, "
         "whether Shoal or Ray's own launcher created it. Nothing is changed. Without --profile, "
-        "--project and --region, both clouds are listed; one without credentials is noted on "
-        "standard error.\n\n"
+        "--project and --region, both clouds are listed. A cloud without credentials is skipped; "
+        "that is not an error.\n\n"
         "The state is up (the head is running), starting, partly (instances are running, but the "
         "head is not, or others are stopped), stopped (you still pay for the volumes), ending, "
         "or leftover (no instances, but a security group, key pair, launch template, IAM role, "

@@ -110,7 +110,7 @@ def test_only_a_volume_is_left(gc, cloud):
             {"ResourceType": "volume", "Tags": [{"Key": "shoal-cluster-uid", "Value": "0" * 32}]}])
     done = gc("--delete", "-y")
     assert done.returncode == 0 and volume["VolumeId"] in done.stdout
-    assert "Only disks are left, which shoal gc does not delete." in done.stderr
+    assert "Only volumes or disks are left, which shoal gc does not delete." in done.stderr
     cloud.ec2.delete_volume(VolumeId=volume["VolumeId"])
 
 

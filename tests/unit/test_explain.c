@@ -418,7 +418,7 @@ static void why_nothing_is_launched(void **state)
         "  $0.096/h for 2 instances, including pending and failed ones; some prices are unknown.\n"
         "  The price of 1 of them is unknown.\n"
         "  Launches that would exceed $20.00/h are refused (metadata.shoal.max_hourly_cost).\n"
-        "  -> set their prices: metadata.shoal.prices: {m5.large: 0.096}\n");
+        "  -> set their prices: metadata.shoal.prices: {m5.large: PRICE}\n");
     stage.cluster_status.launching = "the cloud was not seen for long enough";
     assert_non_null(strstr(ask(&stage, ""),
                            "Why is nothing happening?\n"

@@ -395,8 +395,9 @@ static void a_tunnel(void **state)
         {"gcloud compute start-iap-tunnel %h %p", NULL, "F ssh: through Identity-Aware Proxy"},
         {"gcloud compute start-iap-tunnel %h %p", "35.235.240.0/20", "F ssh: through"},
         {"gcloud compute start-iap-tunnel %h %p", "198.51.100.7/32",
-         "W ssh: ssh_proxy_command uses Identity-Aware Proxy, and metadata.shoal.ssh_from does not "
-         "have its range @metadata.shoal.ssh_from -> add 35.235.240.0/20, or remove ssh_from\n"},
+         "W ssh: ssh_proxy_command uses Identity-Aware Proxy, but metadata.shoal.ssh_from does not "
+         "contain its range, so the cluster's firewall rule does not allow ssh from it "
+         "@metadata.shoal.ssh_from -> add 35.235.240.0/20, or remove ssh_from\n"},
     };
     struct stage stage;
     (void)state;

@@ -195,9 +195,10 @@ struct str setup_next_on(struct str cloud, struct str next)
         {OPEN_PORTS,
          "the firewall of the network must let the nodes reach each other on all ports; check that "
          "Ray is still running on the head"},
-        {DNS, "check that the instance has a public address, or its subnetwork Cloud NAT"},
-        {OUTBOUND, "check that the instance has a public address, or its subnetwork Cloud NAT, and "
-                   "the egress rules of the firewall"},
+        {DNS, "check that the instance has a public address, or that its subnetwork has Cloud NAT"},
+        {OUTBOUND,
+         "check that the instance has a public address, or that its subnetwork has Cloud NAT; "
+         "check also the egress rules of the firewall"},
         {GPU_DRIVER, "use an image with the driver (a Deep Learning VM), or install it first"},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {

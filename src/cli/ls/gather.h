@@ -34,8 +34,9 @@ struct gathering_fields {
      "REGION,...",                                                                               \
      NULL,                                                                                       \
      "Only these regions, separated by commas. The default is every region enabled for "         \
-     "the account, and every region of a project. A region of one cloud only (us-west-2 is of "  \
-     "AWS, us-west1 of Google Cloud) excludes the other cloud."},                                \
+     "the account, and every region of a project. Regions of one cloud only (us-west-2 is on "   \
+     "AWS, us-west1 on Google Cloud) exclude the other cloud, unless --profile or --project "    \
+     "names it."},                                                                               \
         {"profile",                                                                              \
          0,                                                                                      \
          OPTION_TEXT,                                                                            \
@@ -43,16 +44,17 @@ struct gathering_fields {
          "NAME",                                                                                 \
          NULL,                                                                                   \
          "AWS profile to use, from ~/.aws/config or ~/.aws/credentials; overrides AWS_PROFILE. " \
-         "Google Cloud is searched only with --project, too."},                                  \
+         "Google Cloud is then not searched, unless --project is given."},                       \
         {"project",                                                                              \
          0,                                                                                      \
          OPTION_TEXT,                                                                            \
          offsetof(type, gather.projects),                                                        \
          "ID,...",                                                                               \
          NULL,                                                                                   \
-         "Only these projects of Google Cloud, separated by commas; AWS is searched only with "  \
-         "--profile, too. The default is the project of the Google credentials (as in gcloud, "  \
-         "or GOOGLE_CLOUD_PROJECT), and the projects of clusters started from this machine."},   \
+         "Only these Google Cloud projects, separated by commas. AWS is then not searched, "     \
+         "unless --profile is given. The default is the project of the Google credentials (as "  \
+         "in gcloud, or GOOGLE_CLOUD_PROJECT), and the projects of clusters started from this "  \
+         "machine."},                                                                            \
     {                                                                                            \
         "output", 'o', OPTION_CHOICE, offsetof(type, gather.output), "FORMAT", text_or_json,     \
             "Output format: text (the default) or json."                                         \

@@ -44,7 +44,7 @@ static void explain_cost(struct explain_sheet *sheet)
                      unknown < count ? "of them is"
                      : count == 1    ? "instance is"
                                      : "instances is");
-        fix = arena_printf(sheet->arena, "set their prices: metadata.shoal.prices: {%.*s: 0.096}",
+        fix = arena_printf(sheet->arena, "set their prices: metadata.shoal.prices: {%.*s: PRICE}",
                            STR_ARG(machine));
     }
     if (cluster_status->price_limit >= 0) {

@@ -90,7 +90,8 @@ static void gcp_account_add_missed(struct gcp_account *account, const struct gcp
         struct err err;
         struct str place = arena_str(
             account->setup.arena, str_from(json_string_value(json_array_get(listing->missed, i))));
-        err_set(&err, ERR_UNAVAILABLE, "%s: Google cannot reach the zone at the moment",
+        err_set(&err, ERR_UNAVAILABLE,
+                "%s: Google cannot reach a zone at the moment; try again later",
                 listing->form->name);
         gcp_account_add_gap(account, listing, place, &err);
         if (listing->form == &forms[LIST_INSTANCES]) {

@@ -69,8 +69,8 @@ static void probe_judge_way_in(struct probe *probe)
     }
     struct finding *finding = probe_add(
         probe, FINDING_WARNING, "ssh",
-        "ssh_proxy_command uses Identity-Aware Proxy, and metadata.shoal.ssh_from does not have "
-        "its range");
+        "ssh_proxy_command uses Identity-Aware Proxy, but metadata.shoal.ssh_from does not contain "
+        "its range, so the cluster's firewall rule does not allow ssh from it");
     finding->path = STR("metadata.shoal.ssh_from");
     finding->remedy = STR("add " GCP_TUNNEL_RANGE ", or remove ssh_from");
 }
