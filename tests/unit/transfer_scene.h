@@ -22,6 +22,10 @@
 
 enum { PATH_SIZE = 300, IDLE_MS = 400, LARGE_BYTES = 32 << 20 };
 
+#ifndef SERVER_IDLE_MS
+#define SERVER_IDLE_MS IDLE_MS
+#endif
+
 /* ---- a folder of a source, a folder of a fetch, a server ---- */
 
 struct scene {
@@ -72,7 +76,7 @@ static inline void start_server(struct scene *scene, int64_t hello_ms)
                                       .root = scene->from,
                                       .token = STR(TOKEN),
                                       .hello_ms = hello_ms,
-                                      .idle_ms = IDLE_MS};
+                                      .idle_ms = SERVER_IDLE_MS};
         struct err err;
         silence();
         (void)!state_serve(&server, &err);
@@ -92,7 +96,7 @@ static inline void end_process(pid_t *pid)
 
 static inline void open_scene(struct scene *scene, int64_t hello_ms)
 {
-    *scene = (struct scene){.base = "/tmp/test_state.XXXXXX", .idle_ms = 10000};
+    *scene = (struct scene){.base = "/tmp/test_state.XXXXXX", .idle_ms = 60000};
     assert_non_null(mkdtemp(scene->base));
     snprintf(scene->from, sizeof(scene->from), "%s/from", scene->base);
     snprintf(scene->to, sizeof(scene->to), "%s/to", scene->base);
