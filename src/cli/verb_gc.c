@@ -118,8 +118,7 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
     if (owner->name.len == 0) {
         return err_set(err, ERR_NOT_FOUND, "%s; delete the resources%s manually",
                        fields.project
-                           ? "the name of the cluster is unknown, so its lease cannot be "
-                             "found"
+                           ? "the name of the cluster is unknown, so its lease cannot be found"
                            : "its resources have no ray-cluster-name tag, so the name "
                              "of its IAM role is unknown",
                        fields.project ? "" : " and the role");

@@ -217,8 +217,8 @@ struct provider_ops {
                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                 void *context);
 
-    /* As tag(), for tags that nothing depends on: done when the cloud has accepted them. NULL: use
-     * tag(). */
+    /* As tag(), for tags that no later operation needs: done when the cloud has accepted them.
+     * NULL: use tag(). */
     void (*note)(struct provider *provider, const struct str *ids, size_t count,
                  const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                  void *context);

@@ -6,7 +6,7 @@
 #include "store/journal.h"
 
 struct launch_failures {
-    uint64_t launch; /* the last refused launch; 0: none, or a call without which none is sent */
+    uint64_t launch; /* the last refused launch; 0: none, or a call that must precede launches */
     char why[260];   /* text of the last refusal: "no capacity for g5.xlarge"; may be empty */
     char text[300];  /* with its number: "launch 7.3: no capacity for g5.xlarge"; may be empty */
     char past[100];  /* refusal of the last launch before this service; may be empty */

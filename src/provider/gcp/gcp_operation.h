@@ -216,8 +216,8 @@ void gcp_add_thing(struct gcp_operation *operation, const char *kind, struct str
  * since. Then `after`, with the answer changed if it failed. */
 void gcp_edit_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 void gcp_read_record(struct gcp_operation *operation, gcp_step_fn *after);
-/* The same, if the newest version is probably the operation's, or none: it is read only if that is
- * wrong. */
+/* The same without reading first: assumes that operation->version is the newest (0: none), and
+ * reads only if the write shows that it is not. */
 void gcp_make_record(struct gcp_operation *operation, gcp_edit_fn *edit, gcp_step_fn *after);
 struct str gcp_record_name(const struct gcp_provider *provider, int64_t version,
                            struct arena *arena);
