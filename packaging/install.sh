@@ -5,14 +5,17 @@
 #   install.sh --uninstall [--prefix FOLDER]
 #
 # Downloads URL/shoal-VERSION-SYSTEM-ARCH.tar.gz, compares its SHA-256 with the line in
-# URL/SHA256SUMS (or with --sha256), and only then unpacks it into FOLDER (~/.local). The list of
-# installed files is FOLDER/share/shoal/installed-files; --uninstall removes exactly these.
+# URL/SHA256SUMS (or with --sha256), and only then unpacks it into FOLDER (~/.local). The signature
+# of SHA256SUMS is verified with the key below, if there is one and OpenSSL 3 is installed; without
+# that the digest protects against damage only, and the script says so. The list of installed files
+# is FOLDER/share/shoal/installed-files; --uninstall removes exactly these.
 set -eu
 umask 022
 
 # packaging/release fills these in.
 version=
 from=
+public_key=
 
 fail() {
     printf 'install.sh: %s\n' "$*" >&2
@@ -61,6 +64,26 @@ digest() {
         shasum -a 256 "$1" | cut -d' ' -f1
     else
         fail "sha256sum or shasum is needed to verify the download; install one of them"
+    fi
+}
+
+# Without a valid signature, SHA256SUMS proves only that the download is complete: it comes from the
+# same place.
+verify_sums() {
+    note='a change by the server is not noticed. To be sure, get the digest elsewhere: --sha256'
+    if [ -z "$public_key" ]; then
+        printf 'Not verified: this script has no key for the signature of SHA256SUMS; %s\n' "$note"
+    elif ! openssl pkeyutl -help 2>&1 | grep -q rawin; then
+        printf 'Not verified: OpenSSL 3 is needed for the signature of SHA256SUMS; %s\n' "$note"
+    else
+        fetch "$from/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
+        printf -- '-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n' "$public_key" \
+            >"$work/key"
+        openssl pkeyutl -verify -rawin -pubin -inkey "$work/key" -in "$work/SHA256SUMS" \
+            -sigfile "$work/SHA256SUMS.sig" >/dev/null 2>&1 ||
+            fail "the signature of SHA256SUMS is wrong: it is not from the makers of this script;" \
+                "nothing was installed"
+        printf 'Verified the signature of SHA256SUMS\n'
     fi
 }
 
@@ -183,7 +206,10 @@ main() {
         "installed by this script; remove it, or use --prefix"
     work_in_prefix
     fetch "$from/$name.tar.gz" "$work/$name.tar.gz"
-    [ -n "$sha256" ] || fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
+    if [ -z "$sha256" ]; then
+        fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
+        verify_sums
+    fi
     verify "$work/$name.tar.gz" "$name.tar.gz" "$sha256"
     mkdir "$work/tree"
     tar -C "$work/tree" --strip-components=1 -xzf "$work/$name.tar.gz"

@@ -8,6 +8,9 @@ GITHUB_BASE_REF). Prints annotations for GitHub, appends the review to GITHUB_ST
 writes or updates one comment on the pull request if GITHUB_TOKEN is set. Exits with 1 if a file has
 errors.
 
+`shoal` gets no token of GitHub, and credentials of a cloud only for `shoal plan` of a file of that
+cloud. A file that names a program which `shoal plan` would start is only validated.
+
 action.yml calls this. It needs Python 3.9 or newer, git and shoal, and no package.
 """
 
@@ -15,9 +18,11 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import secrets
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -31,9 +36,23 @@ LONGEST = 60000  # characters; GitHub refuses comments of more than 65536
 SECONDS = 30
 PAGE, PAGES_MAX = 100, 50  # comments
 
+# The variables that `shoal` gets: no secret is among them.
+PLAIN = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|TERM|XDG_\w+|SSL_CERT_\w+|"
+                   r"(?i:\w+_proxy)|LD_LIBRARY_PATH|PYTHON\w*|VIRTUAL_ENV")
+# The variables that `shoal plan` needs also, by provider. Other providers start programs.
+NEEDED = {"aws": re.compile(r"AWS_\w+"),
+          "gcp": re.compile(r"GOOGLE_\w+|GCLOUD_\w+|CLOUDSDK_\w+|GCE_\w+")}
 
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+def run(*words, env=None):
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=env)
+
+
+def shoal(*words, more=None):
+    """Run `shoal` with the plain variables and those that match `more`."""
+    env = {name: value for name, value in os.environ.items()
+           if PLAIN.fullmatch(name) or (more and more.fullmatch(name))}
+    return run("shoal", *words, env=env)
 
 
 def changed(base):
@@ -73,9 +92,37 @@ def fenced(text):
     return f"{fence}text\n{text.rstrip()}\n{fence}"
 
 
+def provider_of(name):
+    """(The type of the provider, why `shoal plan` must not run), as Shoal reads the file."""
+    try:
+        config = json.loads(shoal("config", "-o", "json", name).stdout)
+        kind, auth = config["provider"]["type"], config.get("auth") or {}
+    except (ValueError, KeyError):
+        return None, "the file cannot be read"
+    if kind not in NEEDED or "module" in config["provider"]:
+        return kind, f"provider {kind} can start programs that the file names"
+    if auth.get("ssh_proxy_command"):
+        return kind, "auth.ssh_proxy_command is a program that the file names"
+    return kind, None
+
+
+def plan_of(name):
+    """(Markdown, whether it failed) of `shoal plan`."""
+    kind, why_not = provider_of(name)
+    if why_not:
+        return (f"`shoal plan` was skipped: {why_not}. Run it yourself after you have read the "
+                "file.", False)
+    plan = shoal("plan", "--color", "never", name, more=NEEDED[kind])
+    if plan.returncode == 0:
+        return f"`shoal plan`:\n\n{fenced(plan.stdout)}", False
+    return ("`shoal plan` failed, so `shoal up` would fail:\n\n" +
+            fenced(plan.stdout + plan.stderr), True)
+
+
 def review(path, with_plan):
     """(Markdown, annotations, whether the file has errors) of one file."""
-    done = run("shoal", "validate", "-o", "json", path)
+    name = path if os.path.isabs(path) else os.path.join(".", path)  # never an option
+    done = shoal("validate", "-o", "json", name)
     try:
         result = json.loads(done.stdout)
         errors, warnings = result["errors"], result["warnings"]
@@ -83,13 +130,11 @@ def review(path, with_plan):
         return f"### `{path}`\n\n{fenced(done.stdout + done.stderr)}", [], True
     parts = [f"### `{path}`", f"{errors} errors, {warnings} warnings."]
     if errors or warnings:
-        parts.append(fenced(run("shoal", "validate", "--color", "never", path).stdout))
+        parts.append(fenced(shoal("validate", "--color", "never", name).stdout))
     if with_plan and not errors:
-        plan = run("shoal", "plan", "--color", "never", path)
-        parts.append("`shoal plan`:" if plan.returncode == 0 else
-                     "`shoal plan` failed, so `shoal up` would fail:")
-        parts.append(fenced(plan.stdout if plan.returncode == 0 else plan.stdout + plan.stderr))
-        errors += plan.returncode != 0
+        plan, is_failed = plan_of(name)
+        parts.append(plan)
+        errors += is_failed
     return ("\n\n".join(parts), [annotation(path, one) for one in result["findings"]], errors > 0)
 
 
@@ -103,12 +148,22 @@ def request(method, address, body=None):
         return json.load(reply)
 
 
-def own_comment(address):
+def author_test(api):
+    """Whether the author of a comment can be the user of the token. A token of a workflow belongs
+    to a bot, which may not ask for its name."""
+    try:
+        login = request("GET", f"{api}/user")["login"]
+    except urllib.error.HTTPError:
+        return lambda user: user.get("type") == "Bot"
+    return lambda user: user.get("login") == login
+
+
+def own_comment(address, is_author):
     """The id of the comment of an earlier run, or None. GitHub lists 100 comments per page."""
     for page in range(1, PAGES_MAX + 1):
         comments = request("GET", f"{address}?per_page={PAGE}&page={page}")
         for one in comments:
-            if (one["body"] or "").startswith(MARK):
+            if (one["body"] or "").startswith(MARK) and is_author(one.get("user") or {}):
                 return one["id"]
         if len(comments) < PAGE:
             break
@@ -123,7 +178,7 @@ def comment(text):
         return
     api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
     repository = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}"
-    mine = own_comment(f"{repository}/issues/{number}/comments")
+    mine = own_comment(f"{repository}/issues/{number}/comments", author_test(api))
     if mine is not None:
         request("PATCH", f"{repository}/issues/comments/{mine}", {"body": text})
     else:

@@ -1,7 +1,9 @@
 """The files of a release, from its tarballs: packages, install.sh, the Homebrew formula, the bill
 of materials, the release notes and SHA256SUMS.
 
-  release_files.py VERSION COMMIT TARBALLS OUT [URL]
+  release_files.py VERSION COMMIT TARBALLS OUT [URL [KEY]]
+
+KEY is the public key of the signature, in base64, for install.sh.
 
 packaging/release runs this twice, in the sources of each build, and compares what was made.
 """
@@ -50,10 +52,10 @@ def _digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _fill_in(version, url, out):
+def _fill_in(version, url, key, out):
     """install.sh and the formula, with the version, the address and the digests."""
     script = (cache.HERE / "install.sh").read_text(encoding="utf-8")
-    for name, value in (("version", version), ("from", url)):
+    for name, value in (("version", version), ("from", url), ("public_key", key)):
         script, count = re.subn(rf"^{name}=$", f"{name}={value}", script, flags=re.MULTILINE)
         if count != 1:
             raise cache.Trouble(f"install.sh has {count} lines {name}=, not one")
@@ -73,13 +75,13 @@ def _write_sums(out):
     (out / "SHA256SUMS").write_text("".join(rows), encoding="ascii")
 
 
-def make(version, commit, tarballs, out, url):
+def make(version, commit, tarballs, out, url, key=""):
     out.mkdir(parents=True)
     _make_packages(tarballs_of(tarballs, version), out)
     (out / "sbom.cdx.json").write_text(sbom.make(version, commit), encoding="utf-8")
     notes = section(version) or section("Unreleased") or ("", "")
     (out / "RELEASE_NOTES.md").write_text(notes[1] + "\n", encoding="utf-8")
-    _fill_in(version, url, out)
+    _fill_in(version, url, key, out)
     _write_sums(out)
 
 
@@ -91,6 +93,7 @@ def main():
     parser.add_argument("tarballs", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("url", nargs="?", default="")
+    parser.add_argument("key", nargs="?", default="")
     args = parser.parse_args()
     os.umask(0o022)
     try:

@@ -208,6 +208,53 @@ def test_every_cut_of_the_script_does_nothing(script, tmp_path):
     assert files_below(tmp_path / "home") == []
 
 
+@pytest.fixture(name="signed")
+def _signed(release, tmp_path):
+    """install.sh with the key of the signature that the server has."""
+    key, sums = tmp_path / "key.pem", release[0] / "SHA256SUMS"
+    for words in (["genpkey", "-algorithm", "ed25519", "-out", key],
+                  ["pkeyutl", "-sign", "-rawin", "-inkey", key, "-in", sums, "-out",
+                   release[0] / "SHA256SUMS.sig"]):
+        subprocess.run(["openssl", *words], check=True, stderr=subprocess.DEVNULL)
+    public = subprocess.run(["openssl", "pkey", "-in", key, "-pubout"], check=True,
+                            capture_output=True, text=True).stdout.splitlines()[1]
+    path = tmp_path / "signed.sh"
+    text = SCRIPT.read_text(encoding="utf-8")
+    path.write_text(text.replace("\npublic_key=\n", f"\npublic_key={public}\n"), encoding="utf-8")
+    yield path
+    (release[0] / "SHA256SUMS.sig").unlink(missing_ok=True)
+
+
+def test_the_signature_is_verified(script, release, signed, tmp_path):
+    done = script(script=signed)
+    assert done.returncode == 0 and "Verified the signature of SHA256SUMS" in done.stdout, done
+    assert "Not verified" not in done.stdout
+    # The server sends other files, with sums that fit.
+    sums = release[0] / "SHA256SUMS"
+    text = sums.read_text(encoding="ascii")
+    sums.write_text(text + "0  more\n", encoding="ascii")
+    try:
+        done = script("--prefix", str(tmp_path / "other"), script=signed)
+    finally:
+        sums.write_text(text, encoding="ascii")
+    assert done.returncode == 1 and "the signature of SHA256SUMS is wrong" in done.stderr
+    assert not (tmp_path / "other").exists()
+    (release[0] / "SHA256SUMS.sig").unlink()
+    done = script("--prefix", str(tmp_path / "other"), script=signed)
+    assert done.returncode == 1 and not (tmp_path / "other").exists()
+
+
+def test_what_is_not_verified_is_said(script, signed, tmp_path):
+    done = script()
+    assert "Not verified: this script has no key" in done.stdout and done.returncode == 0
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/openssl").write_text("#!/bin/sh\necho 'pkeyutl -verify' >&2\nexit 1\n")
+    (tmp_path / "bin/openssl").chmod(0o755)
+    done = script(script=signed, path=f"{tmp_path}/bin:{os.defpath}")
+    assert "Not verified: OpenSSL 3 is needed" in done.stdout and done.returncode == 0
+    assert "Not verified" not in script("--sha256", "f" * 64).stdout  # the user's own digest
+
+
 def test_works_with_wget(script, tmp_path):
     """In a PATH without curl."""
     (tmp_path / "bin").mkdir()

@@ -105,7 +105,8 @@ def test_a_flipped_byte_is_named(made, tmp_path):
 
 def test_installer_and_formula_are_filled_in(made):
     script = (made / "install.sh").read_text(encoding="utf-8")
-    assert f"\nversion={project_version()}\nfrom={URL}\n" in script
+    assert re.search(rf"\nversion={project_version()}\nfrom={URL}\npublic_key=[\w+/=]{{60}}\n",
+                     script)
     assert os.access(made / "install.sh", os.X_OK)
     formula = (made / "shoal-ray.rb").read_text(encoding="utf-8")
     assert "@" not in formula and formula.startswith("class ShoalRay < Formula")

@@ -107,6 +107,61 @@ def test_what_a_plan_says_is_shown(repo, env, tmp_path, status, said):
     assert done.returncode == status and said in done.stdout
 
 
+PERSON = {"login": "eve", "type": "User"}
+
+
+SECRETS = {"GITHUB_TOKEN": "canary-1", "ACTIONS_RUNTIME_TOKEN": "canary-2", "NPM_TOKEN": "canary-3",
+           "AWS_SECRET_ACCESS_KEY": "canary-aws", "GOOGLE_APPLICATION_CREDENTIALS": "canary-gcp"}
+GCE = "cluster_name: g\nprovider: {type: gcp, region: us-west1, availability_zone: us-west1-a, " \
+      "project_id: p}\n"
+
+
+@pytest.mark.parametrize("text, given", [(GOOD, "canary-aws"), (GCE, "canary-gcp")])
+def test_shoal_gets_only_the_secrets_that_it_needs(repo, env, tmp_path, text, given):
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    (fake / "shoal").write_text(f'#!/bin/sh\nenv > {fake}/env-$1\n[ "$1" = plan ] || '
+                                f'exec {SHOAL} "$@"\n')
+    (fake / "shoal").chmod(0o755)
+    (repo / "fine.yaml").write_text(text)
+    event = tmp_path / "event.json"
+    event.write_text("{}")
+    done = review(repo, env, "--plan", "fine.yaml", PATH=f"{fake}:{env['PATH']}",
+                  GITHUB_EVENT_PATH=str(event), **SECRETS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "canary" not in (fake / "env-validate").read_text()
+    seen = re.findall(r"canary-\w+", (fake / "env-plan").read_text())
+    assert seen == [given]
+
+
+TYPES = "max_workers: 1\navailable_node_types: {head: {node_config: {}, resources: {CPU: 1}}}\n" \
+        "head_node_type: head\n"
+
+
+@pytest.mark.parametrize("text, why", [
+    ("cluster_name: x\nprovider: {type: external, command: [sh, -c, 'touch PWNED']}\n"
+     "auth: {ssh_user: u}\n" + TYPES, "provider external can start programs"),
+    ("cluster_name: x\nprovider: {type: local, head_ip: 127.0.0.1, worker_ips: []}\n"
+     "auth: {ssh_user: u}\n", "provider local can start programs"),
+    (GOOD + "auth: {ssh_user: u, ssh_proxy_command: 'touch PWNED'}\n",
+     "auth.ssh_proxy_command is a program"),
+    ("a: &a {ssh_user: u, ssh_proxy_command: 'touch PWNED'}\n" + GOOD + "auth: {<<: *a}\n",
+     None)])
+def test_no_program_of_the_file_is_started(repo, env, text, why):
+    (repo / "fine.yaml").write_text(text)
+    done = review(repo, env, "--plan", "fine.yaml", AWS_SECRET_ACCESS_KEY="canary")
+    assert not (repo / "PWNED").exists()
+    assert "`shoal plan`:" not in done.stdout and "`shoal plan` failed" not in done.stdout
+    if why:
+        assert done.returncode == 0 and f"`shoal plan` was skipped: {why}" in done.stdout, done
+
+
+def test_a_file_name_is_no_option(repo, env):
+    (repo / "--help.yaml").write_text(BAD)
+    done = review(repo, env, "--", "--help.yaml")
+    assert done.returncode == 1 and "::error file=--help.yaml,line=3" in done.stdout, done
+
+
 class GitHub(http.server.BaseHTTPRequestHandler):
     """Comments of one pull request."""
 
@@ -122,15 +177,22 @@ class GitHub(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         assert self.headers["Authorization"] == "Bearer secret"
+        if self.path == "/user":  # a workflow's token may not ask
+            self.answer(200 if self.server.login else 403, {"login": self.server.login})
+            return
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
         assert size <= 100, "GitHub gives no more"
-        rows = [{"id": key, "body": value} for key, value in self.server.comments.items()]
+        rows = [{"id": key, "body": value, "user": self.server.authors.get(key, PERSON)}
+                for key, value in self.server.comments.items()]
         self.answer(self.server.status, rows[(page - 1) * size:page * size])
 
     def do_POST(self):
         assert self.path == "/repos/me/it/issues/7/comments"
-        self.server.comments[len(self.server.comments) + 1] = self.body()
+        number = len(self.server.comments) + 1
+        self.server.comments[number] = self.body()
+        self.server.authors[number] = {"login": self.server.login, "type": "User"} \
+            if self.server.login else {"login": "github-actions[bot]", "type": "Bot"}
         self.answer(201, {})
 
     def do_PATCH(self):
@@ -146,15 +208,19 @@ class GitHub(http.server.BaseHTTPRequestHandler):
 def served():
     server = http.server.HTTPServer(("127.0.0.1", 0), GitHub)
     server.comments, server.status = {1: "from a person"}, 200
+    server.authors, server.login = {}, None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
 
 
 @pytest.mark.parametrize("others", [1, 99, 100, 250])
-def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path, others):
-    """The own comment may be on any page of the list."""
+@pytest.mark.parametrize("login", [None, "robot"])
+def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path, others, login):
+    """The own comment may be on any page of the list. Others can write the mark, too."""
+    github.login = login
     github.comments = {number + 1: "from a person" for number in range(others)}
+    github.comments[1] = forged = "<!-- shoal review --> from a person"
     event, summary = tmp_path / "event.json", tmp_path / "summary"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     names = {"GITHUB_TOKEN": "secret", "GITHUB_REPOSITORY": "me/it",
@@ -164,7 +230,8 @@ def test_one_comment_is_written_and_then_updated(repo, env, github, tmp_path, ot
         (repo / "fine.yaml").write_text(text)
         review(repo, env, "fine.yaml", **names)
     assert list(github.comments) == list(range(1, others + 2))
-    assert github.comments[1] == github.comments[others] == "from a person"
+    assert github.comments[1] == forged
+    assert others == 1 or github.comments[others] == "from a person"
     assert "0 errors" in github.comments[others + 1]
     assert "1 errors" in summary.read_text() and "0 errors" in summary.read_text()
 
