@@ -3,29 +3,12 @@
 
 /* ---- queries ---- */
 
-struct request_list {
-    struct arena *arena;
-    struct price_query *items;
-    size_t count, capacity;
-};
-
-static size_t account_cost_find_request(const struct price_query *queries, size_t count,
-                                        const struct price_query *query)
+static void account_cost_ask(struct price_table *questions, struct price_query query,
+                             struct arena *arena)
 {
-    size_t i = 0;
-    while (i < count && !price_query_eq(&queries[i], query)) {
-        i++;
+    if (query.name.len > 0) {
+        price_table_put(questions, &query, (struct price_known){PRICE_UNKNOWN}, arena);
     }
-    return i;
-}
-
-static void account_cost_add_request(struct request_list *list, struct price_query query)
-{
-    if (query.name.len == 0 ||
-        account_cost_find_request(list->items, list->count, &query) < list->count) {
-        return;
-    }
-    ARENA_PUSH(list->arena, list->items, list->count, list->capacity) = query;
 }
 
 static bool is_paid_for(const struct account_machine *machine)
@@ -48,67 +31,121 @@ static struct price_query volume_query(const struct account_volume *volume)
 void account_cost_queries(const struct account *account, struct arena *arena,
                           struct price_query **ret_queries, size_t *ret_count)
 {
-    struct request_list list = {.arena = arena};
+    struct price_table questions = {0};
     for (size_t i = 0; i < account->cluster_count; i++) {
         const struct account_cluster *cluster = &account->clusters[i];
         for (size_t j = 0; j < cluster->machine_count; j++) {
             const struct account_machine *machine = &cluster->machines[j];
             if (is_paid_for(machine) && !machine->is_unpriced) {
-                account_cost_add_request(&list, machine_query(machine));
+                account_cost_ask(&questions, machine_query(machine), arena);
             }
         }
         for (size_t j = 0; j < cluster->volume_count; j++) {
             if (cluster->volumes[j].is_by_size) {
-                account_cost_add_request(&list, volume_query(&cluster->volumes[j]));
+                account_cost_ask(&questions, volume_query(&cluster->volumes[j]), arena);
             }
         }
     }
-    *ret_queries = list.items;
-    *ret_count = list.count;
+    *ret_queries = questions.queries;
+    *ret_count = questions.count;
 }
 
 /* ---- sums ---- */
 
-static struct price_known account_cost_price_of(const struct account_prices *prices,
-                                                struct price_query query)
+enum { DISKS_BYTES_MAX = 4096 };
+
+static struct price_known account_cost_price(struct str region, struct price_subject *subject,
+                                             struct str disks, const struct price_table *prices)
 {
-    size_t index = account_cost_find_request(prices->queries, prices->count, &query);
-    return index < prices->count ? prices->prices[index]
-                                 : (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
+    struct price_book book = {.table = *prices, .region = region, .is_listed = true};
+    subject->disks = disks;
+    return hourly_price(&book, subject);
 }
 
-struct price_known account_price_of_machine(const struct account_machine *machine,
-                                            const struct account_prices *prices)
+/* Does this machine run with the volume? */
+static bool has_volume(const struct account_machine *machine, const struct account_volume *volume)
 {
+    return is_paid_for(machine) && str_eq(machine->id, volume->machine);
+}
+
+static void account_cost_add_disk(struct buf *disks, const struct account_volume *volume)
+{
+    /* What is billed by more than its size has no price here. */
+    buf_addf(disks, "%.*s %lld ", STR_ARG(volume->is_by_size ? volume->kind : STR("?")),
+             (long long)volume->gb);
+}
+
+struct price_known account_price_of_machine(const struct account_cluster *cluster,
+                                            const struct account_machine *machine,
+                                            const struct price_table *prices)
+{
+    struct price_subject subject = {
+        .machine = machine->type, .zone = machine->zone, .is_spot = machine->market == MARKET_SPOT};
+    struct price_known none = {PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0, false};
+    AUTO_BUF struct buf disks;
+    buf_init(&disks, DISKS_BYTES_MAX);
     if (!is_paid_for(machine)) {
-        return (struct price_known){0, PRICE_FROM_UNKNOWN, 0};
+        none.price = 0;
+        return none;
     }
-    return machine->is_unpriced ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0}
-                                : account_cost_price_of(prices, machine_query(machine));
+    for (size_t i = 0; i < cluster->volume_count; i++) {
+        if (has_volume(machine, &cluster->volumes[i])) {
+            account_cost_add_disk(&disks, &cluster->volumes[i]);
+        }
+    }
+    if (machine->is_unpriced || disks.len == 0) {
+        return none; /* a machine without any disk: they could not be listed */
+    }
+    buf_addf(&disks, "ipv4 %d", machine->has_public_ip);
+    return account_cost_price(machine->owner.region, &subject, buf_str(&disks), prices);
+}
+
+/* Is it part of the price of a machine? */
+static bool account_cost_is_used(const struct account_cluster *cluster,
+                                 const struct account_volume *volume)
+{
+    for (size_t i = 0; i < cluster->machine_count; i++) {
+        if (has_volume(&cluster->machines[i], volume)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct price_known account_cost_volume(const struct account_volume *volume,
+                                              const struct price_table *prices)
+{
+    struct price_subject subject = {.type = STR("")};
+    AUTO_BUF struct buf disks;
+    buf_init(&disks, DISKS_BYTES_MAX);
+    account_cost_add_disk(&disks, volume);
+    return account_cost_price(volume->owner.region, &subject, buf_str(&disks), prices);
+}
+
+static void account_cost_add(struct price_known known, int64_t *sum, size_t *unknown,
+                             struct account_cost *cost)
+{
+    bool is_known = known.price != PRICE_UNKNOWN;
+    *sum += is_known ? known.price : 0;
+    *unknown += !is_known;
+    cost->known_count += is_known;
 }
 
 struct account_cost account_cost_of(const struct account_cluster *cluster,
-                                    const struct account_prices *prices)
+                                    const struct price_table *prices)
 {
     struct account_cost cost = {0};
     for (size_t i = 0; i < cluster->machine_count; i++) {
-        if (!is_paid_for(&cluster->machines[i])) {
-            continue;
+        if (is_paid_for(&cluster->machines[i])) {
+            account_cost_add(account_price_of_machine(cluster, &cluster->machines[i], prices),
+                             &cost.machines, &cost.unknown_machines, &cost);
         }
-        struct price_known known = account_price_of_machine(&cluster->machines[i], prices);
-        bool is_known = known.price != PRICE_UNKNOWN;
-        cost.machines += is_known ? known.price : 0;
-        cost.unknown_machines += !is_known;
-        cost.known_count += is_known;
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
-        const struct account_volume *volume = &cluster->volumes[i];
-        struct price_known known = account_cost_price_of(prices, volume_query(volume));
-        bool is_known = known.price != PRICE_UNKNOWN && volume->is_by_size;
-        int64_t by_month = is_known ? known.price * volume->gb : 0;
-        cost.volumes += (by_month + PRICE_HOURS_A_MONTH / 2) / PRICE_HOURS_A_MONTH;
-        cost.unknown_volumes += !is_known;
-        cost.known_count += is_known;
+        if (!account_cost_is_used(cluster, &cluster->volumes[i])) {
+            account_cost_add(account_cost_volume(&cluster->volumes[i], prices), &cost.volumes,
+                             &cost.unknown_volumes, &cost);
+        }
     }
     return cost;
 }

@@ -172,6 +172,11 @@ static bool open_plugin(const struct cloud_session *session, const struct config
            external_provider_open(&setup, cluster, ret_provider, err);
 }
 
+struct aws_client *cloud_provider_aws(struct provider *provider)
+{
+    return str_is(str_from(provider->ops->name), "aws") ? aws_provider_client(provider) : NULL;
+}
+
 bool cloud_provider_supports(const struct config *config, struct err *err)
 {
     if (str_is(config->provider_type, "aws") || str_is(config->provider_type, "gcp") ||
@@ -189,7 +194,8 @@ bool cloud_provider_open_on(struct cloud_session *session, const struct config *
                             struct arena *arena, struct provider **ret_provider, struct err *err)
 {
     struct provider_cluster *cluster = ARENA_NEW(arena, struct provider_cluster);
-    if (!node_params_cluster(config, arena, cluster, err)) {
+    struct str images = head ? head->type_images : STR("");
+    if (!node_params_cluster(config, images, arena, cluster, err)) {
         return false;
     }
     if (!cloud_provider_supports(config, err)) {
@@ -229,6 +235,6 @@ bool cloud_provider_policy(const struct config *config, struct arena *arena, str
         return err_set(err, ERR_UNAVAILABLE, "shoal policy supports aws and gcp only, not %.*s",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
-    return node_params_cluster(config, arena, &cluster, err) &&
+    return node_params_cluster(config, STR(""), arena, &cluster, err) &&
            caller_policy_write(&cluster, arena, ret_policy, err);
 }

@@ -23,10 +23,14 @@ bool cloud_provider_open(struct cloud_session *session, const struct config *con
                          struct str profile, struct arena *arena, struct provider **ret_provider,
                          struct err *err) MUST_USE;
 
+/* The client of AWS behind this provider; NULL if it is another cloud's. */
+struct aws_client *cloud_provider_aws(struct provider *provider);
+
 /* The service on the head: its folder, and the key that reaches the workers. */
 struct cloud_provider_head {
     const struct cluster_state *state;
     const char *identity;
+    struct str type_images; /* of the handover (app/type_zones.h) */
 };
 
 /* The same. `head` is NULL except in that service. */

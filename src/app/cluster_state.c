@@ -21,48 +21,6 @@ enum {
 
 /* ---- location ---- */
 
-static struct str state_home(struct arena *arena)
-{
-    const char *home = getenv("XDG_STATE_HOME");
-    return home && home[0] == '/' ? str_from(home) : file_expand_home(arena, STR("~/.local/state"));
-}
-
-/* Two plug-ins may have clusters of one name. */
-static void cluster_state_add_plugin(struct buf *name, const struct config *config)
-{
-    enum { DIGEST_BYTES = 4, COMMAND_BYTES_MAX = 64 * 1024 };
-    AUTO_BUF struct buf words;
-    uint8_t digest[SHA256_BYTES];
-    const struct value *command = config_plugin(config);
-    struct str module = value_text(value_get_c(config->provider, "module"));
-    bool is_class = config_is_ray_class(config) && module.len > 0;
-    buf_init(&words, COMMAND_BYTES_MAX);
-    if (!command && !is_class) {
-        return;
-    }
-    buf_add(&words, is_class ? module : STR(""));
-    for (size_t i = 0; command && i < command->list.count; i++) {
-        buf_add(&words, value_text(command->list.items[i]));
-        buf_add_char(&words, '\n');
-    }
-    sha256(buf_str(&words), digest);
-    encode_hex(name, digest, DIGEST_BYTES);
-}
-
-/* The region is part of the name: clusters of one name in two regions are different clusters. */
-static const char *cluster_state_folder_of(const struct config *config, struct arena *arena)
-{
-    AUTO_BUF struct buf name;
-    buf_init(&name, KEY_FILE_BYTES_MAX);
-    encode_uri(&name, config->provider_type, "");
-    buf_add_char(&name, '-');
-    encode_uri(&name, value_text(value_get_c(config->provider, "region")), "");
-    cluster_state_add_plugin(&name, config);
-    buf_add_char(&name, '-');
-    encode_uri(&name, config->cluster_name, "");
-    return arena_printf(arena, "%.*s/shoal/%s", STR_ARG(state_home(arena)), name.ptr).ptr;
-}
-
 /* A socket path has at most 103 bytes on all systems. ssh appends 17 bytes while it creates one,
  * and cluster_state_control() adds a name of 17 bytes. */
 static bool holds_sockets(struct str folder)
@@ -224,6 +182,7 @@ static bool cluster_state_make_folders(const struct cluster_state *state, struct
                                        struct err *err)
 {
     return file_make_private_folder(state->folder, err) &&
+           (state->owner.len == 0 || cluster_folder_claim(state->folder, state->owner, err)) &&
            file_make_private_folder(arena_printf(arena, "%s/known_hosts", state->folder).ptr,
                                     err) &&
            file_make_private_folder(arena_printf(arena, "%s/log", state->folder).ptr, err) &&
@@ -237,11 +196,14 @@ static bool check_folders(const struct cluster_state *state, struct err *err)
                              file_make_private_folder(state->control, err));
 }
 
-bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
-                           struct arena *arena, struct cluster_state *ret_state, struct err *err)
+/* The owner is written before anything else. */
+static bool open_owned(const char *folder, struct str owner, const struct config *config,
+                       bool makes, struct arena *arena, struct cluster_state *ret_state,
+                       struct err *err)
 {
     struct cluster_state state = {
         .folder = folder,
+        .owner = owner,
         .is_new = file_stat(folder).kind == FILE_MISSING,
         .control = control_folder(folder, arena),
     };
@@ -255,11 +217,33 @@ bool cluster_state_open_at(const char *folder, const struct config *config, bool
     return ok;
 }
 
+bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
+                           struct arena *arena, struct cluster_state *ret_state, struct err *err)
+{
+    return open_owned(folder, STR(""), config, makes, arena, ret_state, err);
+}
+
+bool cluster_state_refuse(const struct config *config, const char *folder, struct err *err)
+{
+    return err_set(err, ERR_EXISTS,
+                   "the records of cluster %.*s in %s are of an older release and do not say whose "
+                   "they are, and no such cluster was found with these credentials. Use the "
+                   "credentials of that cluster; if the cluster is gone, delete the folder",
+                   STR_ARG(config->cluster_name), folder);
+}
+
 bool cluster_state_open(const struct config *config, bool makes, struct arena *arena,
                         struct cluster_state *ret_state, struct err *err)
 {
-    return cluster_state_open_at(cluster_state_folder_of(config, arena), config, makes, arena,
-                                 ret_state, err);
+    struct cluster_folder folder = cluster_folder_find(config, arena);
+    struct str owner = cluster_folder_owner(config, arena);
+    if (makes && folder.is_unowned && owner.len > 0) {
+        return cluster_state_refuse(config, folder.path, err);
+    }
+    owner = folder.is_unowned ? STR("")
+            : owner.len > 0   ? owner
+                              : cluster_folder_read(folder.path, arena);
+    return open_owned(folder.path, owner, config, makes, arena, ret_state, err);
 }
 
 struct elsewhere {
@@ -272,7 +256,7 @@ struct elsewhere {
 static void take_folder(void *context, const struct file_entry *entry)
 {
     struct elsewhere *elsewhere = context;
-    struct str folder = entry->name;
+    struct str folder = cluster_folder_plain(entry->name);
     size_t around = elsewhere->before.len + elsewhere->behind.len;
     if (folder.len <= around || !str_starts(folder, elsewhere->before.ptr) ||
         !str_eq(str_sub(folder, folder.len - elsewhere->behind.len, folder.len),
@@ -294,8 +278,7 @@ struct str cluster_state_elsewhere(const struct config *config, struct arena *ar
     encode_uri(&name, config->cluster_name, "");
     elsewhere.before = arena_printf(arena, "%.*s-", STR_ARG(config->provider_type));
     elsewhere.behind = arena_printf(arena, "-%.*s", STR_ARG(buf_str(&name)));
-    file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena))).ptr, take_folder,
-              &elsewhere);
+    file_list(cluster_folder_home(arena).ptr, take_folder, &elsewhere);
     return elsewhere.found;
 }
 
@@ -341,7 +324,7 @@ static void read_file_of(struct str folder, struct arena *arena, struct cluster_
 static void take_known(void *context, const struct file_entry *entry)
 {
     struct known_search *search = context;
-    struct str folder = entry->name;
+    struct str folder = cluster_folder_plain(entry->name);
     size_t around = search->before.len + search->behind.len;
     if (search->count == search->most || folder.len <= around ||
         !str_starts(folder, search->before.ptr) || !str_ends(folder, search->behind.ptr)) {
@@ -352,9 +335,10 @@ static void take_known(void *context, const struct file_entry *entry)
         struct cluster_known *known = &search->known[search->count++];
         known->cloud = named_clouds[search->cloud].cloud;
         known->region = arena_str(search->arena, region);
-        read_file_of(
-            arena_printf(search->arena, "%.*s/%.*s", STR_ARG(search->home), STR_ARG(folder)),
-            search->arena, known);
+        struct str path = arena_printf(search->arena, "%.*s/%.*s", STR_ARG(search->home),
+                                       STR_ARG(entry->name));
+        known->owner = cluster_folder_read(path.ptr, search->arena);
+        read_file_of(path, search->arena, known);
     }
 }
 
@@ -375,10 +359,7 @@ size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_
 {
     AUTO_BUF struct buf encoded;
     struct known_search search = {
-        .arena = arena,
-        .known = ret_known,
-        .most = most,
-        .home = arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena)))};
+        .arena = arena, .known = ret_known, .most = most, .home = cluster_folder_home(arena)};
     buf_init(&encoded, KEY_FILE_BYTES_MAX);
     encode_uri(&encoded, name, "");
     search.behind = arena_printf(arena, "-%.*s", STR_ARG(buf_str(&encoded)));
@@ -398,7 +379,7 @@ struct name_search {
 static void take_name(void *context, const struct file_entry *entry)
 {
     const struct name_search *search = context;
-    struct str folder = entry->name;
+    struct str folder = cluster_folder_plain(entry->name);
     struct str word = str_cut(&folder, '-');
     size_t cloud = 0;
     while (cloud < ARRAY_LEN(named_clouds) && !str_is(word, named_clouds[cloud].cloud)) {
@@ -418,8 +399,7 @@ static void take_name(void *context, const struct file_entry *entry)
 void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void *context)
 {
     struct name_search search = {take, context};
-    struct str home = state_home(arena);
-    file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(home)).ptr, take_name, &search);
+    file_list(cluster_folder_home(arena).ptr, take_name, &search);
 }
 
 struct file_search {
@@ -447,7 +427,7 @@ void cluster_state_files(const char *cloud, struct arena *arena, cluster_state_f
                          void *context)
 {
     struct file_search search = {
-        .home = arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena))),
+        .home = cluster_folder_home(arena),
         .before = arena_printf(arena, "%s-", cloud),
         .arena = arena,
         .take = take,
@@ -571,9 +551,11 @@ bool cluster_state_make(const struct cluster_state *state, struct err *err)
 /* What is copied, in this order: if the public key is there, everything is. */
 static const char *const key_files[] = {"secret", "key", "key.pub"};
 
+#define KEY_MARK "shoal-key 2 "
+
 static struct str export_heading(const struct config *config, struct arena *arena)
 {
-    return arena_printf(arena, "shoal-key 1 %.*s %.*s %.*s\n", STR_ARG(config->provider_type),
+    return arena_printf(arena, KEY_MARK "%.*s %.*s %.*s\nowner ", STR_ARG(config->provider_type),
                         STR_ARG(value_text(value_get_c(config->provider, "region"))),
                         STR_ARG(config->cluster_name));
 }
@@ -582,7 +564,13 @@ bool cluster_state_export(const struct cluster_state *state, const struct config
                           struct buf *out, struct err *err)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
-    buf_add(out, export_heading(config, &arena));
+    if (state->owner.len == 0) {
+        return err_set(err, ERR_NOT_FOUND,
+                       "the key in %s is of an older release, and it is not known whose cluster it "
+                       "belongs to; shoal status, with the credentials of the cluster, finds out",
+                       state->folder);
+    }
+    buf_addf(out, "%.*s%.*s\n", STR_ARG(export_heading(config, &arena)), STR_ARG(state->owner));
     for (size_t i = 0; i < ARRAY_LEN(key_files); i++) {
         struct buf text;
         buf_init(&text, KEY_FILE_BYTES_MAX);
@@ -614,20 +602,52 @@ static bool take_part(struct str *rest, const char *name, struct str *ret_bytes)
     return true;
 }
 
-bool cluster_state_import(const struct cluster_state *state, const struct config *config,
-                          struct str text, struct err *err)
+static bool is_printable(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < ' ' || text.ptr[i] > '~') {
+            return false;
+        }
+    }
+    return text.len > 0 && text.len <= CLUSTER_OWNER_MAX;
+}
+
+bool cluster_state_import_owner(const struct config *config, struct arena *arena, struct str *text,
+                                struct str *ret_owner, struct err *err)
+{
+    struct str heading = export_heading(config, arena);
+    struct str in_file = cluster_folder_owner(config, arena);
+    if (str_starts(*text, "shoal-key 1 ")) {
+        return err_set(err, ERR_CONFIG,
+                       "this key was exported by an older release, which does not say whose "
+                       "cluster it is; export it again with this release");
+    }
+    if (!str_starts(*text, KEY_MARK)) {
+        return err_set(err, ERR_CONFIG, "this is not the output of shoal key export");
+    }
+    if (!str_starts(*text, heading.ptr)) {
+        return err_set(err, ERR_CONFIG, "this is the key of another cluster: %.*s",
+                       STR_ARG(str_sub(str_cut(text, '\n'), sizeof(KEY_MARK) - 1, 200)));
+    }
+    *text = str_sub(*text, heading.len, text->len);
+    *ret_owner = str_cut(text, '\n');
+    if (!is_printable(*ret_owner)) {
+        return err_set(err, ERR_CONFIG, "the exported key is damaged; export it again");
+    }
+    return in_file.len == 0 || str_eq(in_file, *ret_owner) ||
+           err_set(err, ERR_CONFIG,
+                   "this is the key of another cluster: it is of %.*s, and the file names %.*s",
+                   STR_ARG(*ret_owner), STR_ARG(in_file));
+}
+
+bool cluster_state_import(const struct cluster_state *opened, struct str owner, struct str text,
+                          struct err *err)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str parts[ARRAY_LEN(key_files)];
-    struct str heading = export_heading(config, &arena);
-    if (!str_starts(text, "shoal-key 1 ")) {
-        return err_set(err, ERR_CONFIG, "this is not the output of shoal key export");
-    }
-    if (!str_starts(text, heading.ptr)) {
-        return err_set(err, ERR_CONFIG, "this is the key of another cluster: %.*s",
-                       STR_ARG(str_sub(str_cut(&text, '\n'), sizeof("shoal-key 1"), 200)));
-    }
-    text = str_sub(text, heading.len, text.len);
+    struct cluster_state own = *opened;
+    const struct cluster_state *state = &own;
+    own.owner = owner; /* of a key without an owner, if it is the same */
     for (size_t i = 0; i < ARRAY_LEN(key_files); i++) {
         if (!take_part(&text, key_files[i], &parts[i])) {
             return err_set(err, ERR_CONFIG, "the exported key is damaged; export it again");

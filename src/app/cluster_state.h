@@ -1,8 +1,10 @@
 /*
  * cluster_state.h: the folder with the local state of one cluster.
  *
- * On the laptop $XDG_STATE_HOME/shoal/aws-us-west-2-NAME, on the head ~/.shoal/cluster:
+ * On the laptop $XDG_STATE_HOME/shoal/aws-us-west-2-NAME (cluster_folder.h), on the head
+ * ~/.shoal/cluster:
  *
+ *     owner         whose cluster it is; not on the head
  *     journal.db    store/journal.h
  *     secret        host keys are derived from it; 64 hexadecimal digits
  *     key, key.pub  the cluster's own ssh key, which the head uses to log in to workers. A key
@@ -18,6 +20,7 @@
  */
 #pragma once
 
+#include "app/cluster_folder.h"
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/buf.h"
@@ -29,7 +32,8 @@
 
 struct cluster_state {
     const char *folder;
-    bool is_new; /* the folder did not exist before */
+    struct str owner; /* empty: unknown */
+    bool is_new;      /* the folder did not exist before */
     /* Path of the private key for the head; NULL for the user's ssh default. */
     const char *key;
     /* Path of the cluster's own key, which workers accept; NULL if not created yet. */
@@ -42,6 +46,9 @@ struct cluster_state {
 /* Finds the folder and its contents, or creates them if `makes` is set. Sends no request. */
 bool cluster_state_open(const struct config *config, bool makes, struct arena *arena,
                         struct cluster_state *ret_state, struct err *err) MUST_USE;
+
+/* Sets the error for records that do not say whose they are. Always returns false. */
+bool cluster_state_refuse(const struct config *config, const char *folder, struct err *err);
 
 /* The same in a given folder, for the head. */
 bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
@@ -84,9 +91,13 @@ bool cluster_state_make(const struct cluster_state *state, struct err *err) MUST
 /* Adds everything that another machine needs to use and update the cluster: text with secrets. */
 bool cluster_state_export(const struct cluster_state *state, const struct config *config,
                           struct buf *out, struct err *err) MUST_USE;
-/* Takes that text over. Fails if it is of another cluster, or if this machine has another key. */
-bool cluster_state_import(const struct cluster_state *state, const struct config *config,
-                          struct str text, struct err *err) MUST_USE;
+/* Reads whose cluster the text is of, and removes that from it. Fails if it is of another cluster
+ * than the file's. */
+bool cluster_state_import_owner(const struct config *config, struct arena *arena, struct str *text,
+                                struct str *ret_owner, struct err *err) MUST_USE;
+/* Takes the rest over, into the folder of that owner. Fails if this machine has another key. */
+bool cluster_state_import(const struct cluster_state *state, struct str owner, struct str text,
+                          struct err *err) MUST_USE;
 
 /* Remembers the cluster file, so that the cluster can be named instead. */
 bool cluster_state_note_file(const struct cluster_state *state, const char *path,
@@ -96,6 +107,7 @@ bool cluster_state_note_file(const struct cluster_state *state, const char *path
 struct cluster_known {
     const char *cloud; /* provider.type */
     struct str region;
+    struct str owner; /* empty: unknown; not checked */
     const char *file; /* the cluster file; NULL if unknown */
 };
 /* Those of that name, at most `most` of them; how many. Asks no cloud. */

@@ -65,9 +65,9 @@ struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
     return contact_script(is_head ? "head" : "worker", false, timeout_ms, arena);
 }
 
-struct str contact_gce_hook(int64_t timeout_ms, bool is_head, bool rests, struct arena *arena)
+struct str contact_gce_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
 {
-    return contact_script(is_head ? "head" : "worker", !rests, timeout_ms, arena);
+    return contact_script(is_head ? "head" : "worker", !is_head, timeout_ms, arena);
 }
 
 struct str contact_watch(int64_t timeout_ms, struct arena *arena)

@@ -36,9 +36,9 @@ int64_t contact_every_ms(int64_t timeout_ms);
 /* The script for cloud-init's boot hook; empty if the switch is off. */
 struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena);
 
-/* The same for Compute Engine, where a shutdown only stops a machine: one that does not rest first
- * tries to delete itself. */
-struct str contact_gce_hook(int64_t timeout_ms, bool is_head, bool rests, struct arena *arena);
+/* The same for Compute Engine, where a shutdown only stops a machine: a worker first tries to
+ * delete itself. */
+struct str contact_gce_hook(int64_t timeout_ms, bool is_head, struct arena *arena);
 
 /* The same for an own machine, which is not shut down: the switch stops Ray and frees the host. */
 struct str contact_watch(int64_t timeout_ms, struct arena *arena);

@@ -2,9 +2,10 @@
 #include "app/core_setup.h"
 
 #include "app/core_times.h"
+#include "app/node_kind.h"
 #include "app/type_zones.h"
 #include "base/suggest.h"
-#include "config/catalog/catalog.h"
+#include "provider/machine_tags.h"
 
 #include <math.h>
 
@@ -23,41 +24,7 @@ struct core_setup_maker {
     struct str type_zones; /* zones from the preflight; empty if there was none */
 };
 
-/* ---- provider-specific keys ---- */
-
-static struct str core_setup_machine_of(const struct config_node_type *type)
-{
-    static const char *const paths[] = {"InstanceType", "machineType",
-                                        "azure_arm_parameters.vmSize"};
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        struct str name = value_text(value_path(type->node_config, paths[i]));
-        if (name.len > 0) {
-            return name;
-        }
-    }
-    return STR("");
-}
-
-/* GCE uses a map, and Ray's examples a list of maps with one key each. */
-static bool is_preemptible(const struct value *scheduling)
-{
-    bool is_spot = value_is_true(value_get_c(scheduling, "preemptible")) ||
-                   str_is(value_text(value_get_c(scheduling, "provisioningModel")), "SPOT");
-    for (size_t i = 0; value_is(scheduling, VALUE_LIST) && i < scheduling->list.count; i++) {
-        const struct value *item = scheduling->list.items[i];
-        is_spot = is_spot || (value_is(item, VALUE_MAP) && is_preemptible(item));
-    }
-    return is_spot;
-}
-
-static bool core_setup_is_spot(const struct config_node_type *type)
-{
-    const struct value *own = type->node_config;
-    struct str market = value_text(value_path(own, "InstanceMarketOptions.MarketType"));
-    struct str priority = value_text(value_path(own, "azure_arm_parameters.priority"));
-    return str_is(market, "spot") || str_is(priority, "Spot") ||
-           is_preemptible(value_get_c(own, "scheduling"));
-}
+/* ---- zones ---- */
 
 /* The zones found by the preflight, else those of the file ("us-west-2a,us-west-2b"), else the
  * region as the only one. */
@@ -85,54 +52,32 @@ static size_t zones_of(const struct core_setup_maker *maker, struct str type, ui
 
 /* ---- prices ---- */
 
-static bool price_in_file(const struct config *config, struct str machine, int64_t *ret_price)
+static struct price_known core_setup_price_of(const struct core_setup *setup,
+                                              const struct type_facts *facts, uint32_t zone,
+                                              bool is_spot)
 {
-    const struct value *value = value_get(value_get_c(config->shoal, "prices"), machine);
-    double dollars;
-    if (machine.len == 0 || !value || !value_number(value, &dollars) ||
-        !(dollars >= 0 && dollars <= 1e6)) {
-        return false;
-    }
-    *ret_price = (int64_t)round(dollars * 1e6);
-    return true;
+    struct price_subject subject = {.type = facts->name,
+                                    .machine = facts->machine,
+                                    .zone = intern_text(&setup->names, zone),
+                                    .is_spot = is_spot};
+    return hourly_price(&setup->book, &subject);
 }
 
-/* The on-demand price, from the source with the highest precedence. */
-static enum price_source on_demand_price(const struct core_setup_maker *maker, struct str machine,
-                                         int64_t *ret_price)
+int64_t core_setup_price(const struct core_setup *setup, const struct machine *machine)
 {
-    bool is_aws = str_is(maker->config->provider_type, "aws");
-    if (maker->workload && workload_price_find(maker->workload, machine, ret_price)) {
-        return PRICE_FROM_WORKLOAD;
-    }
-    if (price_in_file(maker->config, machine, ret_price)) {
-        return PRICE_FROM_FILE;
-    }
-    return is_aws && catalog_ec2_price(machine, ret_price) ? PRICE_FROM_CATALOG
-                                                           : PRICE_FROM_UNKNOWN;
+    struct price_subject subject = {.type = machine_tag_value(machine, "ray-user-node-type"),
+                                    .machine = machine->type,
+                                    .zone = machine->zone,
+                                    .is_spot = machine->market == MARKET_SPOT};
+    return hourly_price(&setup->book, &subject).price;
 }
 
-static void set_price(const struct core_setup_maker *maker, struct type_facts *facts)
+static void set_price(struct core_setup *setup, struct type_facts *facts, uint32_t zone)
 {
-    int64_t share = maker->workload ? maker->workload->spot_share : WORKLOAD_SPOT_SHARE;
-    facts->price = PRICE_UNKNOWN;
-    if (maker->workload && workload_price_find(maker->workload, facts->name, &facts->price)) {
-        facts->source = PRICE_FROM_WORKLOAD;
-        return;
-    }
-    facts->source = on_demand_price(maker, facts->machine, &facts->price);
-    if (facts->source != PRICE_FROM_UNKNOWN && facts->is_spot) {
-        facts->price = facts->price * share / 1000;
-        facts->is_share = true;
-    }
-}
-
-int64_t core_setup_price(const struct config *config, struct str machine, bool is_spot)
-{
-    const struct core_setup_maker maker = {.config = config};
-    struct type_facts facts = {.machine = machine, .is_spot = is_spot};
-    set_price(&maker, &facts);
-    return facts.price;
+    struct price_known known = core_setup_price_of(setup, facts, zone, facts->is_spot);
+    facts->price = known.price;
+    facts->source = known.source;
+    facts->is_share = known.is_share;
 }
 
 /* ---- node types ---- */
@@ -182,9 +127,11 @@ static void make_type(const struct core_setup_maker *maker, const struct config_
         .availability = 1.0,
     };
     *facts = (struct type_facts){.name = source->name,
-                                 .machine = core_setup_machine_of(source),
-                                 .is_spot = core_setup_is_spot(source)};
-    set_price(maker, facts);
+                                 .machine = node_kind_machine(source),
+                                 .is_spot = node_kind_is_spot(source)};
+    uint32_t zones[ZONES_MAX];
+    zones_of(maker, facts->name, zones);
+    set_price(maker->setup, facts, zones[0]);
     type->price = facts->price;
 }
 
@@ -217,14 +164,13 @@ static void make_offerings(const struct core_setup_maker *maker)
         bool falls_back = facts->is_spot && str_is(fallback, "on-demand");
         for (size_t zone = 0; zone < zone_count; zone++) {
             offerings[count++] = (struct offering){
-                i, zones[zone], facts->is_spot ? MARKET_SPOT : MARKET_ON_DEMAND, facts->price};
-        }
-        int64_t price = PRICE_UNKNOWN;
-        if (falls_back && on_demand_price(maker, facts->machine, &price) == PRICE_FROM_UNKNOWN) {
-            price = PRICE_UNKNOWN;
+                i, zones[zone], facts->is_spot ? MARKET_SPOT : MARKET_ON_DEMAND,
+                core_setup_price_of(setup, facts, zones[zone], facts->is_spot).price};
         }
         for (size_t zone = 0; falls_back && zone < zone_count; zone++) {
-            offerings[count++] = (struct offering){i, zones[zone], MARKET_ON_DEMAND, price};
+            offerings[count++] = (struct offering){
+                i, zones[zone], MARKET_ON_DEMAND,
+                core_setup_price_of(setup, facts, zones[zone], false).price};
         }
     }
     setup->settings.offerings = offerings;
@@ -283,16 +229,22 @@ static int64_t upscaling_of(const struct config *config)
 }
 
 /* max_hourly_cost applies to the whole cluster, so the head's price is subtracted. */
-static int64_t price_limit(const struct core_setup_maker *maker)
+static int64_t price_limit(const struct config *config, int64_t head)
 {
-    const struct value *value = value_get_c(maker->config->shoal, "max_hourly_cost");
-    int64_t head = maker->setup->facts[maker->config->head_type].price;
+    const struct value *value = value_get_c(config->shoal, "max_hourly_cost");
     double dollars;
     if (!value || !value_number(value, &dollars) || !(dollars >= 0 && dollars <= 1e9)) {
         return PLAN_NO_LIMIT;
     }
     int64_t limit = (int64_t)round(dollars * 1e6) - (head > 0 ? head : 0);
     return limit > 0 ? limit : 0;
+}
+
+static void set_limit(struct core_setup *setup, const struct config *config)
+{
+    int64_t head = setup->facts[config->head_type].price;
+    setup->settings.max_price = price_limit(config, head);
+    setup->settings.has_unpriced_head = head == PRICE_UNKNOWN && !config_is_local(config);
 }
 
 /* If Ray's disable_launch_config_check is set, nodes of a removed or changed type are kept; by
@@ -357,6 +309,10 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     *ret_setup = (struct core_setup){0};
     ret_setup->region = region.len > 0 ? region
                                        : value_text(value_get_c(config->provider, "location"));
+    ret_setup->book = (struct price_book){.written = value_get_c(config->shoal, "prices"),
+                                          .workload = workload,
+                                          .region = ret_setup->region,
+                                          .is_listed = str_is(config->provider_type, "aws")};
     intern_init(&ret_setup->names, arena);
     make_types(&maker);
     make_offerings(&maker);
@@ -364,7 +320,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     int64_t most = config->max_workers > 0 ? config->max_workers : 0;
     settings->names = &ret_setup->names;
     settings->max_workers = most;
-    settings->max_price = price_limit(&maker);
+    set_limit(ret_setup, config);
     settings->idle_timeout = config->idle_timeout_ms;
     settings->keep_failed = keep_failed_ms(config->shoal);
     settings->upscaling_permille = upscaling_of(config);
@@ -384,6 +340,25 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     return core_setup_has_resources(settings) || core_setup_reject(&maker, err);
 }
 
+/* In place: the core reads these arrays. */
+void core_setup_reprice(const struct config *config, struct core_setup *setup)
+{
+    struct offering *offerings = (struct offering *)(uintptr_t)setup->settings.offerings;
+    struct type_facts *facts = (struct type_facts *)(uintptr_t)setup->facts;
+    struct plan_type *types = (struct plan_type *)(uintptr_t)setup->settings.types;
+    for (size_t i = setup->settings.offering_count; i > 0; i--) {
+        struct offering *offering = &offerings[i - 1];
+        bool is_spot = offering->market == MARKET_SPOT;
+        struct type_facts *type = &facts[offering->type];
+        offering->price = core_setup_price_of(setup, type, offering->zone, is_spot).price;
+        if (is_spot == type->is_spot) {
+            set_price(setup, type, offering->zone); /* finally that of its first zone */
+            types[offering->type].price = type->price;
+        }
+    }
+    set_limit(setup, config);
+}
+
 void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
                       struct core_setup *setup)
 {
@@ -393,4 +368,5 @@ void core_setup_place(struct arena *arena, const struct config *config, struct s
         make_types(&maker);
     }
     make_offerings(&maker);
+    core_setup_reprice(config, setup);
 }

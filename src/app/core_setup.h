@@ -2,16 +2,16 @@
  * core_setup.h: converts a configuration into the core's settings.
  *
  * Node types with their resources, limits and labels; their offerings (zones and markets, in the
- * order in which they are tried) and prices. Prices are never guessed: one that is neither given
- * nor in the catalog is PRICE_UNKNOWN.
+ * order in which they are tried) and prices (hourly_price.h).
  */
 #pragma once
 
-#include "app/price_source.h"
+#include "app/hourly_price.h"
 #include "base/err.h"
 #include "config/config.h"
 #include "config/workload/workload_file.h"
 #include "core/core.h"
+#include "provider/machine.h"
 
 /* In metadata.shoal, and set by `up --keep-failed`. */
 #define KEEP_FAILED_KEY "keep_failed_minutes"
@@ -31,6 +31,7 @@ struct core_setup {
     struct core_settings settings;
     const struct type_facts *facts; /* by type */
     struct str region;              /* empty if none */
+    struct price_book book;
 };
 
 /*
@@ -42,11 +43,13 @@ bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err) MUST_USE;
 
-/* The hourly price of a running instance, which may not match the file any more: from the file's
- * prices or the catalog, else PRICE_UNKNOWN. */
-int64_t core_setup_price(const struct config *config, struct str machine, bool is_spot);
+/* The hourly price of an instance, which may not match the file any more; or PRICE_UNKNOWN. */
+int64_t core_setup_price(const struct core_setup *setup, const struct machine *machine);
 
 /* Applies the zones found by a preflight (type_zones.h): one offering per zone of a type, in that
- * order. A type that is not listed keeps the zones of the file. */
+ * order. A type that is not listed keeps the zones of the file. Also applies setup->book. */
 void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
                       struct core_setup *setup);
+
+/* Applies setup->book to a setup that a core uses, which is then told (controller_reprice()). */
+void core_setup_reprice(const struct config *config, struct core_setup *setup);

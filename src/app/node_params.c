@@ -1,6 +1,8 @@
 /* node_params.c: converts values to parameters, and key paths to positions in the file. */
 #include "app/node_params.h"
 
+#include "app/type_zones.h"
+
 enum { DEPTH_MAX = 30 }; /* deeper than any cloud API call */
 
 /* ---- values ---- */
@@ -105,7 +107,8 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
 static bool node_params_add_own(struct param *provider, const struct config *config,
                                 struct arena *arena, struct err *err)
 {
-    static const char *const keys[] = {"ssh_from", "access"};
+    static const char *const keys[] = {
+        "ssh_from", "access", "firewall", "tags", "permissions_boundary", "head_policies"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const struct value *value = value_get_c(config->shoal, keys[i]);
         if (value && !node_params_add_value(provider, keys[i], value, 1, arena, err)) {
@@ -115,7 +118,7 @@ static bool node_params_add_own(struct param *provider, const struct config *con
     return true;
 }
 
-bool node_params_cluster(const struct config *config, struct arena *arena,
+bool node_params_cluster(const struct config *config, struct str type_images, struct arena *arena,
                          struct provider_cluster *ret_cluster, struct err *err)
 {
     struct provider_type *types = ARENA_ARRAY(arena, config->node_type_count, struct provider_type);
@@ -139,6 +142,7 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
             .is_head = type->is_head,
             .least = type->is_head && !has_workers ? 1 : type->min_workers,
             .most = type->is_head && !has_workers ? 1 : type->max_workers,
+            .image = type_zones_find(type_images, type->name),
         };
     }
     *ret_cluster = (struct provider_cluster){config->cluster_name, provider, auth, types,

@@ -17,10 +17,11 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
                       struct err *err) MUST_USE;
 
 /*
- * The result points into `arena` and the configuration. `ssh_from` and `access` of metadata.shoal
- * become parameters of the provider.
+ * The result points into `arena` and the configuration. `ssh_from`, `access`, `firewall`, `tags`,
+ * `permissions_boundary` and `head_policies` of metadata.shoal become parameters of the provider.
+ * `type_images`: those of a handover (type_zones.h), or empty.
  */
-bool node_params_cluster(const struct config *config, struct arena *arena,
+bool node_params_cluster(const struct config *config, struct str type_images, struct arena *arena,
                          struct provider_cluster *ret_cluster, struct err *err) MUST_USE;
 
 /*

@@ -2,6 +2,7 @@
 #include "app/preflight.h"
 
 #include "app/session_manager.h"
+#include "app/user_data.h"
 #include "ray/version.h"
 
 #include <stdlib.h>
@@ -86,6 +87,83 @@ static void find_mixture(const struct config *config, const struct provider_type
     }
 }
 
+/* ---- images ---- */
+
+static bool preflight_has_own(const struct value *list)
+{
+    const struct value *first = value_is(list, VALUE_LIST) && list->list.count > 0
+                                    ? list->list.items[0]
+                                    : NULL;
+    return first && !(first->place.source && first->place.source->is_built_in);
+}
+
+/* No command of the file can install what is missing: then it will fail. */
+static bool preflight_is_bare(const struct config *config, size_t at)
+{
+    const struct config_node_type *type = &config->node_types[at];
+    const struct value *types = value_get_c(config->tree, "available_node_types");
+    const struct value *places[] = {config->tree, value_get(types, type->name)};
+    const char *const keys[] = {"initialization_commands", "setup_commands",
+                                type->is_head ? "head_setup_commands" : "worker_setup_commands"};
+    bool is_bare = true;
+    for (size_t i = 0; i < ARRAY_LEN(places) * ARRAY_LEN(keys); i++) {
+        is_bare = is_bare && !preflight_has_own(value_get_c(places[i / ARRAY_LEN(keys)],
+                                                            keys[i % ARRAY_LEN(keys)]));
+    }
+    return is_bare;
+}
+
+static void preflight_doubt_image(const struct config *config, size_t at, bool is_certain,
+                                  struct str text, struct str remedy, struct arena *arena,
+                                  struct preflight_findings *all)
+{
+    struct finding *finding = preflight_add(all, "image", text, remedy);
+    finding->level = is_certain ? FINDING_ERROR : FINDING_WARNING;
+    finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.%s",
+                                 STR_ARG(config->node_types[at].name), key_of_image(config));
+}
+
+static bool preflight_image_has(struct str name, const char *const *words, size_t count)
+{
+    bool has = false;
+    for (size_t i = 0; i < count; i++) {
+        has = has || str_find(name, words[i]) != SIZE_MAX;
+    }
+    return has;
+}
+
+/* Plain images of AWS and Google; those with a driver have other words in their names. */
+static void find_drivers(const struct config *config, const struct provider_type_facts *types,
+                         struct arena *arena, struct preflight_findings *all)
+{
+    static const char *const plain[] = {"ubuntu/images/", "ubuntu-22", "ubuntu-24",
+                                        "al2023-ami",     "amzn2-ami", "debian-1"};
+    static const char *const others[] = {"gpu", "nvidia"};
+    static const char *const makers[] = {"UserData", "LaunchTemplate", "metadata"};
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        const struct config_node_type *type = &config->node_types[i];
+        struct str name = types[i].image_name;
+        if (resource_amount(type->resources, STR("GPU")) <= 0 ||
+            !preflight_image_has(name, plain, ARRAY_LEN(plain)) ||
+            preflight_image_has(name, others, ARRAY_LEN(others))) {
+            continue;
+        }
+        bool is_certain = preflight_is_bare(config, i);
+        for (size_t j = 0; j < ARRAY_LEN(makers); j++) {
+            is_certain = is_certain && !value_get_c(type->node_config, makers[j]);
+        }
+        preflight_doubt_image(
+            config, i, is_certain,
+            arena_printf(arena, "image %.*s has no NVIDIA driver, and node type %.*s has GPUs",
+                         STR_ARG(name), STR_ARG(type->name)),
+            str_is(config->provider_type, "aws")
+                ? STR("remove ImageId: then an image with the driver is used")
+                : STR("use an image with the driver, such as projects/ubuntu-os-accelerator-images/"
+                      "global/images/family/ubuntu-accelerator-2204-amd64-with-nvidia-580"),
+            arena, all);
+    }
+}
+
 /* ---- Python ---- */
 
 /* The Python version in well-known images, by the publishers' image names. */
@@ -109,23 +187,24 @@ static bool installs_tested_ray(const struct config *config)
 static void warn_of_python(const struct config *config, const struct provider_type_facts *types,
                            size_t at, struct arena *arena, struct preflight_findings *all)
 {
+    static const char *const conda[] = {"PyTorch", "TensorFlow"}; /* with a Python of their own */
     for (size_t i = 0; i < ARRAY_LEN(pythons); i++) {
         if (str_find(types[at].image_name, pythons[i].name) == SIZE_MAX ||
             str_find(types[at].image_name, "-py3") != SIZE_MAX) { /* Google's with a newer one */
             continue;
         }
-        struct finding *finding = preflight_add(
-            all, "image",
+        preflight_doubt_image(
+            config, at,
+            preflight_is_bare(config, at) &&
+                !preflight_image_has(types[at].image_name, conda, ARRAY_LEN(conda)),
             arena_printf(arena,
                          "image %.*s is %s, which comes with Python %s; Ray " RAY_VERSION_TESTED
                          " needs " RAY_PYTHON_LEAST " or newer",
                          STR_ARG(types[at].image), pythons[i].os, pythons[i].python),
             arena_printf(arena,
                          "use a newer image (%s), or install a newer Python in setup_commands",
-                         key_of_image(config)));
-        finding->level = FINDING_WARNING;
-        finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.%s",
-                                     STR_ARG(config->node_types[at].name), key_of_image(config));
+                         key_of_image(config)),
+            arena, all);
         return;
     }
 }
@@ -140,6 +219,21 @@ static void find_pythons(const struct config *config, const struct provider_type
         }
         if (!is_known && config->node_types[i].docker.image.len == 0) {
             warn_of_python(config, types, i, arena, all);
+        }
+    }
+}
+
+/* ---- user data ---- */
+
+static void find_user_data(const struct config *config, const struct provider_type_facts *types,
+                           struct arena *arena, struct preflight_findings *all)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        struct err err;
+        if (!user_data_check(config, i, types[i].user_data, arena, &err)) {
+            struct str text = arena_str(arena, str_from(err.text));
+            struct str path = str_cut(&text, ':');
+            preflight_add(all, "user data", str_trim(text), STR(""))->path = path;
         }
     }
 }
@@ -182,10 +276,12 @@ struct preflight_findings preflight_local(const struct config *config,
 {
     enum { OTHERS = 2 + SESSION_MANAGER_PROGRAMS + 1 };
     struct preflight_findings all = {
-        .items = ARENA_ARRAY(arena, 2 * config->node_type_count + OTHERS, struct finding)};
+        .items = ARENA_ARRAY(arena, 3 * config->node_type_count + OTHERS, struct finding)};
     find_payloads(config, types, places, arena, &all);
     find_mixture(config, types, arena, &all);
+    find_drivers(config, types, arena, &all);
     find_pythons(config, types, arena, &all);
+    find_user_data(config, types, arena, &all);
     find_session_programs(config, arena, &all);
     return all;
 }

@@ -14,6 +14,7 @@ struct preflight_counts preflight_text_count(const struct finding *findings, siz
         counts.errors += findings[i].level == FINDING_ERROR;
         counts.warnings += findings[i].level == FINDING_WARNING;
         counts.fine += findings[i].level == FINDING_FINE;
+        counts.unchecked += findings[i].unchecked.len > 0;
     }
     return counts;
 }

@@ -13,6 +13,7 @@
 
 struct preflight_counts {
     size_t errors, warnings, fine;
+    size_t unchecked; /* findings about what could not be found out */
 };
 
 struct preflight_counts preflight_text_count(const struct finding *findings, size_t count);

@@ -2,12 +2,8 @@
 #include "app/price_lookup.h"
 
 #include "app/price_cache.h"
-#include "config/catalog/catalog.h"
 #include "io/xalloc.h"
 #include "provider/aws/account/price_ask.h"
-#include "provider/aws_time.h"
-
-#include <math.h>
 
 static const struct price_known unknown = {PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
 
@@ -27,34 +23,6 @@ struct price_lookup {
     struct loop_task turn;
     struct err trouble, unkept;
 };
-
-/* ---- prices without I/O ---- */
-
-struct price_known price_written(const struct value *written, const struct price_query *query)
-{
-    const struct value *value = value_get(written, query->name);
-    double dollars;
-    if (query->kind != PRICE_ON_DEMAND || !value || !value_number(value, &dollars) ||
-        !(dollars >= 0 && dollars <= 1e6)) {
-        return unknown;
-    }
-    return (struct price_known){(int64_t)round(dollars * 1e6), PRICE_FROM_FILE, 0};
-}
-
-struct price_known price_built_in(const struct price_query *query)
-{
-    struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOG, 0};
-    if (query->kind != PRICE_ON_DEMAND || !str_eq(query->region, catalog_ec2_price_region()) ||
-        !catalog_ec2_price(query->name, &known.price)) {
-        return unknown;
-    }
-    AUTO_ARENA struct arena arena = ARENA_HEAP;
-    struct str date = catalog_ec2_price_date();
-    if (!aws_time_parse(arena_printf(&arena, "%.*sT00:00:00Z", STR_ARG(date)), &known.at)) {
-        known.at = 0;
-    }
-    return known;
-}
 
 struct str price_cache_folder(aws_environ env, struct arena *arena)
 {

@@ -44,7 +44,3 @@ void price_lookup_cancel(struct price_lookup *lookup);
 
 /* "${XDG_CACHE_HOME:-~/.cache}/shoal"; empty if neither is set. */
 struct str price_cache_folder(aws_environ env, struct arena *arena);
-
-/* Prices without I/O: from the cluster file, and from the catalog. */
-struct price_known price_written(const struct value *written, const struct price_query *query);
-struct price_known price_built_in(const struct price_query *query);

@@ -74,6 +74,35 @@ struct resource_set type_zones_resources(struct str text, struct str type, struc
     return found;
 }
 
+/* One line for each type for which there is a text. */
+static struct str type_zones_collect(struct provider *provider, const struct config *config,
+                                     bool wants_disks, struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, TEXT_BYTES_MAX);
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        struct str name = config->node_types[i].name;
+        struct provider_type_facts facts = provider->ops->type_facts(provider, i);
+        struct str found = wants_disks ? facts.disks : facts.image;
+        if (found.len > 0 && type_zones_fits(name) && type_zones_fits(found)) {
+            buf_addf(&text, "%.*s\t%.*s\n", STR_ARG(name), STR_ARG(found));
+        }
+    }
+    return arena_str(arena, buf_str(&text));
+}
+
+struct str type_images_ask(struct provider *provider, const struct config *config,
+                           struct arena *arena)
+{
+    return type_zones_collect(provider, config, false, arena);
+}
+
+struct str type_disks_ask(struct provider *provider, const struct config *config,
+                          struct arena *arena)
+{
+    return type_zones_collect(provider, config, true, arena);
+}
+
 struct str type_zones_find(struct str text, struct str type)
 {
     while (text.len > 0) {

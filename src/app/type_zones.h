@@ -19,3 +19,11 @@ struct str type_zones_ask(struct provider *provider, const struct config *config
 struct resource_set type_zones_resources(struct str text, struct str type, struct arena *arena);
 /* The zones of one type, to be split with str_cut(); empty if unknown. */
 struct str type_zones_find(struct str text, struct str type);
+
+/* The images that the preflight chose, in the same form: one image for each type. */
+struct str type_images_ask(struct provider *provider, const struct config *config,
+                           struct arena *arena);
+/* The disks and public addresses of each type, which cost money, in the same form
+ * (hourly_price.h). */
+struct str type_disks_ask(struct provider *provider, const struct config *config,
+                          struct arena *arena);

@@ -4,6 +4,7 @@
 #include "io/file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_FILE "cluster.yaml"
 
@@ -48,6 +49,18 @@ const char *cluster_choice(const char *word, bool is_short)
     return file_stat(DEFAULT_FILE).kind == FILE_REGULAR ? DEFAULT_FILE : NULL;
 }
 
+static bool refuse_owners(struct str name, const struct cluster_known *known, struct err *err)
+{
+    struct str one = known[0].owner;
+    struct str two = known[1].owner;
+    return err_set(err, ERR_USAGE,
+                   "this machine knows clusters named %.*s of %.*s and of %.*s; give the cluster "
+                   "file instead",
+                   STR_ARG(str_sub(name, 0, 100)),
+                   STR_ARG(one.len > 0 ? one : STR("an older release")),
+                   STR_ARG(two.len > 0 ? two : STR("an older release")));
+}
+
 bool cluster_choice_named(const char *word, struct arena *arena, struct cluster_known *ret_known,
                           struct err *err)
 {
@@ -58,7 +71,18 @@ bool cluster_choice_named(const char *word, struct arena *arena, struct cluster_
         return false;
     }
     size_t count = cluster_state_known(name, arena, known, REGIONS_MAX);
+    bool is_one_file = count > 1;
+    for (size_t i = 1; i < count; i++) {
+        is_one_file = is_one_file && known[0].file && known[i].file &&
+                      strcmp(known[0].file, known[i].file) == 0;
+    }
+    if (is_one_file && str_eq(known[0].region, known[1].region)) {
+        count = 1; /* of two owners: the credentials choose */
+    }
     if (count > 1) {
+        if (str_eq(known[0].region, known[1].region)) {
+            return refuse_owners(name, known, err);
+        }
         return err_set(err, ERR_USAGE,
                        "several clusters named %.*s were started from this machine, for example "
                        "in %.*s and %.*s; give the cluster file instead",

@@ -52,7 +52,7 @@ int command_find(struct target *target, const struct command_fields *given,
     if (is_there) {
         return 0;
     }
-    if (err.kind != ERR_NOT_FOUND) {
+    if (err.kind != ERR_NOT_FOUND || target_is_others(target, &err)) {
         return target_fail(target, &err);
     }
     target_announce(target);
@@ -147,10 +147,11 @@ bool command_check_end(const struct target *target, const struct command_fields 
 
 static void say_end(const struct target *target)
 {
-    fprintf(target->cli.err,
-            "When the command has finished, the head terminates its workers and itself. The key "
-            "pair, security group and IAM role remain; shoal down %s removes them.\n",
-            target_text(target).ptr);
+    fprintf(
+        target->cli.err,
+        "When the command has finished, the head terminates its workers and stops. Its disk, the "
+        "key pair, security group and IAM role remain; shoal down %s removes them.\n",
+        target_text(target).ptr);
 }
 
 static void say_attach(const struct target *target, const struct command_fields *given)

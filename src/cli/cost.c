@@ -1,24 +1,9 @@
-/* cost.c: prices of a file and of the catalog, times hours. */
+/* cost.c: prices times hours. */
 #include "cli/cost.h"
 
-#include "app/price_lookup.h"
-#include "config/catalog/catalog.h"
 #include "provider/price.h"
 
-int64_t cost_hourly(const struct config *config, struct str machine, bool is_spot)
-{
-    struct price_query query = {.kind = is_spot ? PRICE_SPOT : PRICE_ON_DEMAND,
-                                .name = machine,
-                                .region = value_text(value_get_c(config->provider, "region"))};
-    struct price_known price = price_written(value_get_c(config->shoal, "prices"), &query);
-    /* As `up` prices it; a spot price is not known without asking. */
-    if (price.price == PRICE_UNKNOWN && !is_spot && !catalog_ec2_price(machine, &price.price)) {
-        price.price = PRICE_UNKNOWN;
-    }
-    return price.price;
-}
-
-struct cost cost_of_ended(const struct config *config, const struct node_view *nodes, size_t count)
+struct cost cost_of_ended(const struct node_view *nodes, size_t count)
 {
     const double hour_ms = 3600.0 * 1000;
     const double micro = 1e6;
@@ -30,16 +15,13 @@ struct cost cost_of_ended(const struct config *config, const struct node_view *n
             view->since_ms <= view->requested_ms) {
             continue;
         }
-        int64_t price = view->price != PRICE_UNKNOWN
-                            ? view->price
-                            : cost_hourly(config, view->machine, view->is_spot);
-        if (price == PRICE_UNKNOWN) {
+        if (view->price == PRICE_UNKNOWN) {
             cost.unknown++;
             continue;
         }
         cost.count++;
-        cost.dollars += (double)price / micro * (double)(view->since_ms - view->requested_ms) /
-                        hour_ms;
+        cost.dollars += (double)view->price / micro *
+                        (double)(view->since_ms - view->requested_ms) / hour_ms;
     }
     return cost;
 }
@@ -56,8 +38,7 @@ void cost_add(struct buf *out, const struct cost *cost)
     } else {
         buf_addf(out, "about $%.2f", cost->dollars);
     }
-    buf_addf(out, " for %zu instance%s, without disks and traffic", cost->count,
-             cost->count == 1 ? "" : "s");
+    buf_addf(out, " for %zu instance%s, without traffic", cost->count, cost->count == 1 ? "" : "s");
     if (cost->unknown > 0) {
         buf_addf(out, "; the price of %zu more is unknown", cost->unknown);
     }

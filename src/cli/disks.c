@@ -1,7 +1,7 @@
 /* disks.c: prints what the disks of stopped instances cost. */
 #include "cli/disks.h"
 
-#include "app/price_lookup.h"
+#include "app/hourly_price.h"
 #include "cli/cloud.h"
 
 /* Gigabytes and kind of the volumes of one node of this type, from the file. */
@@ -23,23 +23,23 @@ static int64_t volume_gb(const struct config_node_type *type, struct str *ret_ki
 /* "a stopped node keeps 140 GB, about $11.20 a month", for each type with known volumes. */
 void disks_say(const struct target *target)
 {
-    enum { CENT = 10000, CENTS = 100 };
+    enum { CENT = 10000, CENTS = 100, HOURS_A_MONTH = 730 };
     const struct config *config = target->config;
-    struct str region = value_text(value_get_c(config->provider, "region"));
+    struct price_book book = {.region = value_text(value_get_c(config->provider, "region")),
+                              .is_listed = str_is(config->provider_type, "aws")};
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
-        struct price_query query = {.kind = PRICE_VOLUME, .region = region};
-        int64_t size = volume_gb(type, &query.name);
-        struct price_known price = price_written(value_get_c(config->shoal, "prices"), &query);
-        if (price.price == PRICE_UNKNOWN) {
-            price = price_built_in(&query);
-        }
+        struct str kind;
+        int64_t size = volume_gb(type, &kind);
         if (size == 0) {
             continue;
         }
+        struct price_subject subject = {
+            .disks = arena_printf(target->cli.arena, "%.*s %lld", STR_ARG(kind), (long long)size)};
+        struct price_known price = hourly_price(&book, &subject);
         struct str cost = STR("price unknown");
         if (price.price != PRICE_UNKNOWN) {
-            int64_t cents = price.price * size / CENT;
+            int64_t cents = (price.price * HOURS_A_MONTH + CENT / 2) / CENT;
             cost = arena_printf(target->cli.arena, "about $%lld.%02lld a month",
                                 (long long)(cents / CENTS), (long long)(cents % CENTS));
         }

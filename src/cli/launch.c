@@ -260,7 +260,7 @@ static struct cost cost_of(const struct show *show)
 {
     size_t count;
     const struct node_view *nodes = progress_nodes(show->progress, &count);
-    return cost_of_ended(show->target->config, nodes, count);
+    return cost_of_ended(nodes, count);
 }
 
 static void say_down(const struct show *show, const struct launcher_result *result)

@@ -62,6 +62,12 @@ static void status_text_add_problems(struct buf *out, const struct ctl_status *s
     if (is_active && status->held.len > 0) {
         buf_addf(out, "Fewer workers than min_workers: %.*s.\n", STR_ARG(status->held));
     }
+    if (status->stopped > 0) {
+        buf_addf(out,
+                 "%zu stopped worker%s kept for the next scale-up: disks are billed, and are not "
+                 "in the price.\n",
+                 status->stopped, status->stopped == 1 ? " is" : "s are");
+    }
     if (is_active && status->idle_stop.len > 0) {
         buf_addf(out, "idle_stop: the cluster is %.*s.\n", STR_ARG(status->idle_stop));
     }

@@ -2,6 +2,7 @@
 #include "cli/target.h"
 
 #include "app/cloud_provider.h"
+#include "app/launch/adopt.h"
 #include "app/launch/head_connection.h"
 #include "app/launch/up_failure.h"
 #include "cli/cloud.h"
@@ -288,6 +289,18 @@ struct str target_text(const struct target *target)
     return arena_str(target->cli.arena, buf_str(&out));
 }
 
+bool target_is_others(const struct target *target, struct err *err)
+{
+    struct arena *arena = target->cli.arena;
+    struct cluster_folder folder = cluster_folder_find(target->config, arena);
+    if (folder.count == 0 || !launcher_know_owner(&target->setup, arena, err)) {
+        return false;
+    }
+    folder = cluster_folder_find(target->config, arena);
+    return folder.other.len > 0 && !folder.has_records &&
+           !adopt_refuse(target->config, folder.other, arena, err);
+}
+
 bool target_find(struct target *target, struct launcher_head *ret_head,
                  struct ssh_target *ret_place, struct err *err)
 {
@@ -295,6 +308,9 @@ bool target_find(struct target *target, struct launcher_head *ret_head,
     if (!launcher_find_head(&target->setup, arena, ret_head, err)) {
         if (err->kind == ERR_NOT_FOUND) {
             struct str words = target_text(target);
+            if (target_is_others(target, err)) {
+                return false;
+            }
             return err_set(err, ERR_NOT_FOUND,
                            "cluster %.*s has no head in %.*s; start it with: shoal up %.*s",
                            STR_ARG(target->config->cluster_name), STR_ARG(target_where(target)),

@@ -137,6 +137,9 @@ void target_say_last_failure(const struct target *target);
 /* target_fail() for a head that does not answer, followed by the failure of the last `up`. */
 int target_fail_head(const struct target *target, const struct err *err);
 
+/* After nothing was found: true with an error if this machine knows such a cluster of another owner
+ * only. */
+bool target_is_others(const struct target *target, struct err *err);
 /* Finds the head and how to reach it (`ret_place` may be NULL). ERR_NOT_FOUND says how to start
  * one. */
 bool target_find(struct target *target, struct launcher_head *ret_head,

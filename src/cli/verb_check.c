@@ -46,8 +46,10 @@ static const struct example examples[] = {
 
 /* Limits of the check: only a launch would show these, or they are not implemented. */
 static const char *const not_checked[] = {
-    "free capacity",  "the permission to create the head's IAM role", "the contents of the image",
-    "setup commands", "whether ssh can reach the instances",
+    "free capacity",
+    "the contents of the image",
+    "setup commands",
+    "whether ssh can reach the instances",
 };
 
 static const char *const not_checked_gcp[] = {"free capacity", "the contents of the image",
@@ -99,7 +101,24 @@ static struct unchecked unchecked_of(const struct config *config)
 
 /* ---- text ---- */
 
-static void print_end(struct verb_check_state *check)
+static void add_unchecked(struct buf *out, const struct unchecked *rest,
+                          const struct finding *findings, size_t count)
+{
+    const char *before = "Not checked: ";
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].unchecked.len > 0) {
+            buf_addf(out, "%s%.*s", before, STR_ARG(findings[i].unchecked));
+            before = ", ";
+        }
+    }
+    for (size_t i = 0; i < rest->count; i++) {
+        buf_addf(out, "%s%s", before, rest->items[i]);
+        before = ", ";
+    }
+    buf_add_c(out, ".\n");
+}
+
+static void print_end(struct verb_check_state *check, const struct finding *findings, size_t count)
 {
     struct buf *out = &check->out;
     const struct config *config = check->input.config;
@@ -107,13 +126,11 @@ static void print_end(struct verb_check_state *check)
     if (counts.errors == 0) {
         struct unchecked rest = unchecked_of(config);
         struct str region = verb_check_region_of(check);
-        buf_add_c(out, "Not checked: ");
-        for (size_t i = 0; i < rest.count; i++) {
-            buf_addf(out, "%s%s", i > 0 ? ", " : "", rest.items[i]);
-        }
-        buf_add_c(out, ".\n");
+        add_unchecked(out, &rest, findings, count);
         utf8_add_visible(out, check->input.source.name, false);
-        buf_addf(out, " is ready for %.*s%s%.*s. Nothing was created.\n",
+        buf_addf(out, "%s %.*s%s%.*s. Nothing was created.\n",
+                 counts.unchecked > 0 ? " has no errors, but see the warnings: a launch may fail on"
+                                      : " is ready for",
                  STR_ARG(config->provider_type), region.len > 0 ? " " : "", STR_ARG(region));
         return;
     }
@@ -134,7 +151,7 @@ static void verb_check_print_text(struct verb_check_state *check, const struct f
         buf_add_char(out, '\n');
     }
     preflight_text_problems(out, findings, count, check->input.config->tree, &style);
-    print_end(check);
+    print_end(check, findings, count);
 }
 
 /* ---- JSON ---- */
@@ -210,6 +227,12 @@ static bool verb_check_print_json(struct verb_check_state *check, const struct f
     add_diags(arena, list, diags);
     for (size_t i = 0; i < count; i++) {
         value_list_add(arena, list, verb_check_record_of(arena, &findings[i], config->tree));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].unchecked.len > 0) {
+            value_list_add(arena, rest,
+                           value_string(arena, findings[i].unchecked, (struct place){0}));
+        }
     }
     struct unchecked unchecked = unchecked_of(config);
     for (size_t i = 0; i < unchecked.count; i++) {
@@ -382,11 +405,12 @@ const struct verb verb_check = {
         "write instead. Nothing is created or changed.\n\n"
         "For AWS it checks: credentials (with the result of every source that was tried), "
         "instance types and the zones that offer them, images (the one in the file, otherwise "
-        "Ray's default for the region, otherwise the newest Ubuntu for the architecture), root "
+        "the newest Ubuntu for the architecture), root "
         "volumes, subnets (with the reason why each was rejected), security groups and their "
         "VPC, the key pair and whether the private key matches it, instance profiles, vCPU "
-        "quotas, the account's service-linked role for spot instances and, with dry runs, the "
-        "permission to launch. The Shoal program for the architecture of the instances must be "
+        "quotas, the encryption of volumes, the account's service-linked role for spot instances, "
+        "the permission to create the head's role and, with dry runs, to launch each node type. "
+        "The Shoal program for the architecture of the instances must be "
         "on this machine.\n\n"
         "For own machines (provider type local) it connects to each of them by ssh: whether it "
         "answers, its architecture, and whether another cluster uses it.\n\n"

@@ -3,7 +3,6 @@
 #include "cli/cloud.h"
 #include "cli/columns.h"
 #include "cli/confirm.h"
-#include "cli/cost.h"
 #include "cli/disks.h"
 #include "cli/json_object.h"
 #include "cli/launch.h"
@@ -104,31 +103,11 @@ static bool keeps_stopped(const struct target *target, bool is_terminate)
 
 /* ---- confirmation ---- */
 
-/* Micro-dollars per hour of running instances, as far as known without a query. */
-static int64_t verb_down_price_of(const struct target *target, const struct launcher_seen *seen,
-                                  bool *ret_is_whole)
-{
-    int64_t sum = 0;
-    *ret_is_whole = true;
-    for (size_t i = 0; i < seen->count; i++) {
-        const struct machine *machine = &seen->machines[i];
-        if (machine->state == MACHINE_STOPPED || machine->state == MACHINE_STOPPING) {
-            continue;
-        }
-        int64_t price = cost_hourly(target->config, machine->type, machine->market == MARKET_SPOT);
-        *ret_is_whole = *ret_is_whole && price != PRICE_UNKNOWN;
-        sum += price != PRICE_UNKNOWN ? price : 0;
-    }
-    return sum;
-}
-
 /* "demo on aws us-west-2: 3 instances ($0.17/h) will be terminated with their disks." */
 static struct str verb_down_question_of(const struct target *target,
                                         const struct launcher_seen *seen, bool keeps)
 {
     AUTO_BUF struct buf out;
-    bool is_whole;
-    int64_t price = verb_down_price_of(target, seen, &is_whole);
     buf_init(&out, 4096);
     utf8_add_visible(&out, target->config->cluster_name, false);
     buf_addf(&out, " on %.*s: ", STR_ARG(target_where(target)));
@@ -142,9 +121,9 @@ static struct str verb_down_question_of(const struct target *target,
     bool is_one = seen->count == 1;
     buf_addf(&out, "%zu %s%s", seen->count, target->setup.is_workers_only ? "worker" : "instance",
              is_one ? "" : "s");
-    if (price > 0 || !is_whole) {
+    if (seen->price > 0 || !seen->is_priced) {
         buf_add_c(&out, " (");
-        columns_add_hourly(&out, price, is_whole);
+        columns_add_hourly(&out, seen->price, seen->is_priced);
         buf_add_c(&out, ")");
     }
     if (config_is_local(target->config)) {
@@ -266,7 +245,7 @@ const struct verb verb_down = {
         "to true. Then it stops them and prints what their disks cost a month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
         "terminated_instances, stopped_instances, kept_instances, removed_resources, "
-        "dollars (the cost of the terminated instances, without disks and traffic; null: "
+        "dollars (the cost of the terminated instances, without traffic; null: "
         "unknown), left (kind, id, note), nothing_left, took_ms.",
     VERB_ROWS(operand),
     VERB_ROWS(option),

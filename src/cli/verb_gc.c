@@ -312,9 +312,27 @@ static void verb_gc_add_summary(const struct gc *gc, struct buf *out)
     }
 }
 
+/* Such as one whose head shut itself down. */
+static void say_stopped(const struct gc *gc)
+{
+    for (size_t i = 0; i < gc->account->cluster_count; i++) {
+        const struct account_cluster *cluster = &gc->account->clusters[i];
+        struct str remedy = ls_remedy(gc->cli->arena, cluster, gc->now);
+        if (cluster->state == ACCOUNT_STOPPED && remedy.len > 0 &&
+            !account_is_expired(cluster, gc->now)) {
+            cloud_print_lines(gc->cli, "note",
+                              arena_printf(gc->cli->arena,
+                                           "%.*s is stopped, and its disks are billed; gc keeps "
+                                           "it; to delete it: %.*s",
+                                           STR_ARG(cluster->owner.name), STR_ARG(remedy)));
+        }
+    }
+}
+
 static void say_summary(const struct gc *gc)
 {
     const struct cli *cli = gc->cli;
+    say_stopped(gc);
     if (gc->count == 0) {
         fprintf(cli->err, "No leftover resources%s.\n",
                 gc->account->gap_count > 0 ? " in the regions that could be listed" : "");

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "config/catalog/catalog.h"
 #include "config/catalog/gce_machine.h"
+#include "config/check/check.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -62,19 +63,41 @@ struct init_plan {
     const struct cli *cli;
     const char *project, *name, *region, *type;
     int64_t max_workers;
-    struct machine_type machine; /* gcp: of the workers */
+    struct machine_type machine; /* of the workers */
     bool asks, is_gcp;
 };
 
 /* A check returns NULL, or what is wrong with the answer. */
 typedef const char *init_check_fn(struct init_plan *plan, const char *answer);
 
+/* "us-central1", "northamerica-northeast2" */
+static bool init_is_gcp_region(const char *answer)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    size_t area = strspn(answer, letters);
+    const char *part = answer + area + (answer[area] == '-');
+    size_t side = strspn(part, letters);
+    size_t number = strspn(part + side, "0123456789");
+    return area > 0 && part > answer + area && side > 0 && number > 0 && !part[side + number];
+}
+
 static const char *init_check_region(struct init_plan *plan, const char *answer)
 {
+    struct str region = str_from(answer);
     plan->region = answer;
-    return strlen(answer) > 3 && input_is_region(str_from(answer))
-               ? NULL
-               : "a region has only lower-case letters, digits and dashes, such as us-west-2";
+    if (plan->is_gcp) {
+        return init_is_gcp_region(answer)
+                   ? NULL
+                   : "this is not the name of a region; an example is us-central1";
+    }
+    if (check_region_is_known(region)) {
+        return NULL;
+    }
+    struct str near = check_region_nearest(region);
+    return near.len > 0 ? arena_printf(plan->cli->arena,
+                                       "AWS has no such region; did you mean %.*s?", STR_ARG(near))
+                              .ptr
+                        : "AWS has no such region; an example is us-west-2";
 }
 
 static const char *init_check_type(struct init_plan *plan, const char *answer)
@@ -87,6 +110,7 @@ static const char *init_check_type(struct init_plan *plan, const char *answer)
                    : "this is not the name of a machine type; an example is n2-standard-8";
     }
     if (catalog_ec2_has(type)) {
+        (void)!catalog_ec2_type(type, &plan->machine);
         return NULL;
     }
     struct str near = catalog_ec2_nearest(type);
@@ -262,8 +286,18 @@ static void init_add_cloud(struct buf *out, const struct init_plan *plan)
              plan->max_workers);
 }
 
+static const char *init_gcp_image(struct str arch, bool has_gpus)
+{
+    if (has_gpus) {
+        return "ubuntu-os-accelerator-images/global/images/family/"
+               "ubuntu-accelerator-2204-amd64-with-nvidia-580 # with NVIDIA's driver";
+    }
+    return str_is(arch, "arm64") ? "ubuntu-os-cloud/global/images/family/ubuntu-2204-lts-arm64"
+                                 : "ubuntu-os-cloud/global/images/family/ubuntu-2204-lts";
+}
+
 /* On gcp, Ray requires `resources`, and Shoal has no image of its own. */
-static void init_add_gcp_node(struct buf *out, const char *type)
+static void init_add_gcp_node(struct buf *out, const char *type, struct str arch, bool has_gpus)
 {
     buf_addf(out,
              "    node_config:\n"
@@ -273,9 +307,18 @@ static void init_add_gcp_node(struct buf *out, const char *type)
              "          autoDelete: true\n"
              "          initializeParams:\n"
              "            diskSizeGb: 50\n"
-             "            sourceImage: "
-             "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts\n",
-             type);
+             "            sourceImage: projects/%s\n",
+             type, init_gcp_image(arch, has_gpus));
+}
+
+/* All nodes have one architecture. */
+static const char *init_head_type(const struct init_plan *plan)
+{
+    bool is_arm = str_is(plan->machine.architectures, "arm64");
+    if (plan->is_gcp) {
+        return is_arm ? plan->type : "n2-standard-4";
+    }
+    return is_arm ? "m6g.large" : "m5.large";
 }
 
 static void init_add_gcp_types(struct buf *out, const struct init_plan *plan, bool is_on_demand)
@@ -286,7 +329,7 @@ static void init_add_gcp_types(struct buf *out, const struct init_plan *plan, bo
                    "responsive.\n"
                    "    resources: {CPU: 0}\n"
                    "    # Passed to Compute Engine unchanged.\n");
-    init_add_gcp_node(out, "n2-standard-4");
+    init_add_gcp_node(out, init_head_type(plan), plan->machine.architectures, false);
     buf_addf(out,
              "\n"
              "  worker:\n"
@@ -298,7 +341,7 @@ static void init_add_gcp_types(struct buf *out, const struct init_plan *plan, bo
         buf_addf(out, ", GPU: %" PRIu32, plan->machine.gpus);
     }
     buf_add_c(out, "}\n");
-    init_add_gcp_node(out, plan->type);
+    init_add_gcp_node(out, plan->type, plan->machine.architectures, plan->machine.gpus > 0);
     if (!is_on_demand || plan->machine.gpus > 0) {
         buf_add_c(out, "      scheduling:\n");
     }
@@ -316,11 +359,12 @@ static void init_add_gcp_types(struct buf *out, const struct init_plan *plan, bo
 static void init_add_aws_types(struct buf *out, const struct init_plan *plan, bool is_on_demand)
 {
     buf_addf(out,
-             "# CPUs, GPUs and memory of each type follow from its InstanceType.\n"
+             "# CPUs, GPUs and memory of each type follow from its InstanceType. Without ImageId,\n"
+             "# machines run the newest Ubuntu 22.04, on GPU instances with NVIDIA's driver.\n"
              "available_node_types:\n"
              "  head:\n"
              "    node_config:\n"
-             "      InstanceType: m5.large\n"
+             "      InstanceType: %s\n"
              "    # Offer no CPUs, so that tasks run on workers and the head stays responsive.\n"
              "    resources: {CPU: 0}\n"
              "\n"
@@ -331,7 +375,7 @@ static void init_add_aws_types(struct buf *out, const struct init_plan *plan, bo
              "    node_config:\n"
              "      InstanceType: %s\n"
              "%s",
-             plan->max_workers, plan->type, is_on_demand ? "" : init_spot);
+             init_head_type(plan), plan->max_workers, plan->type, is_on_demand ? "" : init_spot);
 }
 
 static void init_add_file(struct buf *out, const struct init_plan *plan, bool is_on_demand)
@@ -406,10 +450,9 @@ static int verb_init_run(const struct cli *cli, const void *fields)
             "  shoal plan %s     shows what will be created, with the price per hour\n"
             "  shoal up %s       starts the cluster\n"
             "  shoal down %s     removes it\n",
-            file, plan.name, plan.region, plan.is_gcp ? "n2-standard-4" : "m5.large",
-            plan.max_workers, given->is_on_demand ? "on-demand" : "spot",
-            plan.max_workers == 1 ? "" : "s", plan.type, file,
-            plan.is_gcp ? "project" : "AWS account", file, file, file);
+            file, plan.name, plan.region, init_head_type(&plan), plan.max_workers,
+            given->is_on_demand ? "on-demand" : "spot", plan.max_workers == 1 ? "" : "s", plan.type,
+            file, plan.is_gcp ? "project" : "AWS account", file, file, file);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "io/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ enum { KEY_BYTES_MAX = 64 * 1024 };
 struct key_fields {
     struct target_fields target;
     const char *key;
+    const char *output;
 };
 
 static bool key_open_state(struct target *target, struct cluster_state *ret_state, struct err *err)
@@ -24,36 +26,79 @@ static bool key_open_state(struct target *target, struct cluster_state *ret_stat
 /* ---- export ---- */
 
 static const struct operand export_operands[] = {TARGET_OPERAND(struct key_fields)};
-static const struct option export_options[] = {TARGET_NAME_OPTION(struct key_fields)};
+static const struct option export_options[] = {
+    {"output", 'o', OPTION_FILE, offsetof(struct key_fields, output), "FILE", NULL,
+     "Write the key to this new file, which only you can read."},
+    TARGET_NAME_OPTION(struct key_fields),
+    TARGET_PROFILE_OPTION(struct key_fields),
+};
 static const struct example export_examples[] = {
-    {"shoal key export cluster.yaml > demo.key", "Write the key to a file that only you can read."},
+    {"shoal key export cluster.yaml -o demo.key",
+     "Write the key to a file that only you can read."},
     {"shoal key export cluster.yaml | ssh ci 'shoal key import cluster.yaml -'",
      "Copy it to another machine without a file."},
 };
 
-/* A shell creates files that others can read: that changes before the key is in it. */
-static bool key_protect_output(struct err *err)
+/* A shell makes files that others can read, and who opens one before the key is in it reads it. */
+static bool key_check_output(struct target *target, struct err *err)
 {
     struct stat output;
-    if (fstat(STDOUT_FILENO, &output) == 0 &&
-        (!S_ISREG(output.st_mode) || fchmod(STDOUT_FILENO, S_IRUSR | S_IWUSR) == 0)) {
+    if (isatty(STDOUT_FILENO) != 1 &&
+        (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode) ||
+         (output.st_mode & (S_IRWXG | S_IRWXO)) == 0)) {
         return true;
     }
-    return err_set(err, ERR_IO,
-                   "cannot make the output file private: %s; nothing was written. Write to a file "
-                   "that belongs to you, on a file system that keeps permissions",
-                   strerror(errno));
+    return err_set(err, ERR_USAGE,
+                   "the key is a secret, and others could read it there; nothing was written. "
+                   "Write it to a private file: shoal key export %s -o cluster.key",
+                   target_text(target).ptr);
 }
 
-static int key_export(struct target *target, const struct cluster_state *state)
+static bool key_write_file(const char *path, struct str text, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd < 0) {
+        return err_set(err, errno == EEXIST ? ERR_EXISTS : ERR_IO,
+                       "cannot create %s: %s; the key was not written. Name a new file", path,
+                       strerror(errno));
+    }
+    ssize_t written = write(fd, text.ptr, text.len);
+    bool ok = fsync(fd) == 0 && written == (ssize_t)text.len;
+    ok = close(fd) == 0 && ok;
+    if (!ok) {
+        unlink(path);
+    }
+    return ok || err_set(err, ERR_IO, "cannot write %s; the file was removed", path);
+}
+
+static int key_export(struct target *target, const struct cluster_state *state, const char *path)
 {
     struct buf out;
     struct err err;
     buf_init(&out, KEY_BYTES_MAX);
-    bool ok = key_protect_output(&err) && cluster_state_export(state, target->config, &out, &err);
-    int status = ok ? output_write(&target->cli, target->cli.out, &out)
-                    : output_error(&target->cli, &err);
+    bool ok = cluster_state_export(state, target->config, &out, &err) &&
+              (!path || key_write_file(path, buf_str(&out), &err));
+    int status = !ok    ? output_error(&target->cli, &err)
+                 : path ? 0
+                        : output_write(&target->cli, target->cli.out, &out);
     buf_wipe(&out);
+    return status;
+}
+
+/* The cloud is asked only if two accounts have a cluster of this name. */
+static int key_choose_owner(struct target *target)
+{
+    struct err err;
+    struct arena *arena = target->cli.arena;
+    if (cluster_folder_find(target->config, arena).count < 2 ||
+        cluster_folder_owner(target->config, arena).len > 0) {
+        return 0;
+    }
+    int status = target_connect(target);
+    if (status == 0 && !launcher_know_owner(&target->setup, arena, &err)) {
+        status = target_fail(target, &err);
+    }
+    target_close(target);
     return status;
 }
 
@@ -67,12 +112,12 @@ static int key_run_export(const struct cli *cli, const void *fields)
     if (status != 0) {
         return status;
     }
-    if (isatty(STDOUT_FILENO) == 1) {
-        err_set(&err, ERR_USAGE,
-                "the key is a secret and is not printed to a terminal; write it to a file: "
-                "shoal key export %s > cluster.key",
-                target_text(&target).ptr);
+    if (!given->output && !key_check_output(&target, &err)) {
         return output_error(cli, &err);
+    }
+    status = key_choose_owner(&target);
+    if (status != 0) {
+        return status;
     }
     if (!key_open_state(&target, &state, &err)) {
         return output_error(cli, &err);
@@ -84,7 +129,7 @@ static int key_run_export(const struct cli *cli, const void *fields)
                 STR_ARG(target.config->cluster_name));
         return output_error(cli, &err);
     }
-    return key_export(&target, &state);
+    return key_export(&target, &state, given->output);
 }
 
 static const struct verb key_part_export = {
@@ -93,8 +138,9 @@ static const struct verb key_part_export = {
     .description = "Prints what another machine needs to use and update the cluster: the "
                    "cluster's own ssh key and the secret from which the first host keys of its "
                    "instances are derived. Everyone who has this text can log in to the cluster's "
-                   "nodes. It is not printed to a terminal, and a file gets mode 0600 before "
-                   "it is written.",
+                   "nodes. It is not printed to a terminal, or to a file that others can read. "
+                   "It says whose cluster it is. If clusters of two AWS accounts have this name, "
+                   "the credentials choose one.",
     .operands = export_operands,
     .operand_count = ARRAY_LEN(export_operands),
     .options = export_options,
@@ -117,11 +163,22 @@ static const struct example import_examples[] = {
     {"shoal key import cluster.yaml demo.key", "Use the cluster of a teammate from this machine."},
 };
 
+/* Into the folder of the owner that the text names. */
+static bool key_take(struct target *target, struct str text, struct err *err)
+{
+    struct cluster_state state;
+    struct str owner;
+    if (!cluster_state_import_owner(target->config, target->cli.arena, &text, &owner, err)) {
+        return false;
+    }
+    cluster_folder_know(target->config, owner, target->cli.arena);
+    return key_open_state(target, &state, err) && cluster_state_import(&state, owner, text, err);
+}
+
 static int key_run_import(const struct cli *cli, const void *fields)
 {
     const struct key_fields *given = fields;
     struct target target;
-    struct cluster_state state;
     struct buf text;
     struct err err;
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
@@ -129,8 +186,7 @@ static int key_run_import(const struct cli *cli, const void *fields)
         return status;
     }
     buf_init(&text, KEY_BYTES_MAX);
-    bool ok = key_open_state(&target, &state, &err) && file_read(given->key, &text, &err) &&
-              cluster_state_import(&state, target.config, buf_str(&text), &err);
+    bool ok = file_read(given->key, &text, &err) && key_take(&target, buf_str(&text), &err);
     buf_wipe(&text);
     if (!ok) {
         return output_error(cli, &err);
@@ -170,7 +226,7 @@ static const struct operand operands[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal key export cluster.yaml > demo.key", "On the machine that started the cluster."},
+    {"shoal key export cluster.yaml -o demo.key", "On the machine that started the cluster."},
     {"shoal key import cluster.yaml demo.key", "On another machine."},
 };
 

@@ -22,6 +22,7 @@ struct node_fields {
     struct operand_rest command;
     bool is_bare;
     const char *need, *container;
+    int64_t count; /* GPUs */
     bool is_once, is_last, notes_ray;
     const char *version;
     bool has_token, makes_token;
@@ -33,7 +34,8 @@ struct node_fields {
     const char *folder, *from;
     int64_t checkpoint;
     int64_t part, parts, keep;
-    const char *output, *job;
+    const char *output, *job, *save, *owner;
+    bool is_adopting;
     bool is_durable, is_installed, is_code;
 };
 
@@ -50,7 +52,9 @@ static const struct option options[] = {
     {"need", 0, OPTION_TEXT, offsetof(struct node_fields, need), "PROGRAM", NULL,
      "probe: the program that the first setup command runs."},
     {"container", 0, OPTION_TEXT, offsetof(struct node_fields, container), "PROGRAM", NULL,
-     "probe: the program that runs the container."},
+     "probe: the program that runs the container; gpu: runs in it."},
+    {"count", 0, OPTION_NUMBER, offsetof(struct node_fields, count), "COUNT", NULL,
+     "gpu: how many GPUs the node must have."},
     {"once", 0, OPTION_FLAG, offsetof(struct node_fields, is_once), NULL, NULL,
      "inside: not if Ray was started in this container."},
     {"last", 0, OPTION_FLAG, offsetof(struct node_fields, is_last), NULL, NULL,
@@ -74,7 +78,7 @@ static const struct option options[] = {
     {"instance-id", 0, OPTION_TEXT, offsetof(struct node_fields, instance_id), "ID", NULL,
      "watch: the id of this instance."},
     {"rebalance", 0, OPTION_FLAG, offsetof(struct node_fields, heeds_advice), NULL, NULL,
-     "watch: also act on rebalance recommendations."},
+     "watch: also act on rebalance recommendations and host maintenance."},
     {"run", 0, OPTION_TEXT, offsetof(struct node_fields, run), "NAME", NULL,
      "resume: the name of this request."},
     {"folder", 0, OPTION_TEXT, offsetof(struct node_fields, folder), "FOLDER", NULL,
@@ -95,6 +99,12 @@ static const struct option options[] = {
      "train-store, train-restore: the durable place."},
     {"job", 0, OPTION_TEXT, offsetof(struct node_fields, job), "NAME", NULL,
      "train-store, train-restore: the name of the job."},
+    {"save", 0, OPTION_TEXT, offsetof(struct node_fields, save), "ID", NULL,
+     "train-store: the same for all parts of one save."},
+    {"owner", 0, OPTION_TEXT, offsetof(struct node_fields, owner), "ID", NULL,
+     "train-store, train-restore: the id of the job."},
+    {"adopt", 0, OPTION_FLAG, offsetof(struct node_fields, is_adopting), NULL, NULL,
+     "train-store: take the place from another job."},
     {"durable", 0, OPTION_FLAG, offsetof(struct node_fields, is_durable), NULL, NULL,
      "train-load: flush it to the disk."},
     {"code", 0, OPTION_FLAG, offsetof(struct node_fields, is_code), NULL, NULL,
@@ -128,6 +138,12 @@ static int run_probe(const struct cli *cli, const struct node_fields *fields)
     return node_probe(&(struct node_probe_setup){fields->is_bare, fields->need, fields->container});
 }
 
+static int run_gpu(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_gpu(&(struct node_gpu_setup){fields->count, fields->container != NULL});
+}
+
 static int run_container(const struct cli *cli, const struct node_fields *fields)
 {
     (void)cli;
@@ -139,6 +155,13 @@ static int run_inside(const struct cli *cli, const struct node_fields *fields)
     (void)cli;
     return node_inside(
         &(struct node_inside_setup){fields->is_once, fields->is_last, fields->notes_ray});
+}
+
+static int run_python(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return node_python();
 }
 
 static int run_ray(const struct cli *cli, const struct node_fields *fields)
@@ -214,7 +237,7 @@ static int run_train_agent(const struct cli *cli, const struct node_fields *fiel
 {
     (void)cli;
     (void)fields;
-    return agent_main();
+    return agent_main(&clock_of_machine);
 }
 
 static int run_train_load(const struct cli *cli, const struct node_fields *fields)
@@ -247,14 +270,22 @@ static int run_train_snapshot(const struct cli *cli, const struct node_fields *f
 
 static struct store_run store_run_of(const struct node_fields *fields)
 {
-    return (struct store_run){fields->output, fields->job,   fields->folder, fields->checkpoint,
-                              fields->part,   fields->parts, fields->keep};
+    return (struct store_run){.output = fields->output,
+                              .job = fields->job,
+                              .folder = fields->folder,
+                              .checkpoint = fields->checkpoint,
+                              .part = fields->part,
+                              .parts = fields->parts,
+                              .keep = fields->keep,
+                              .save = fields->save,
+                              .owner = fields->owner,
+                              .is_adopting = fields->is_adopting};
 }
 
 static bool store_is_given(const struct node_fields *fields, struct err *err)
 {
-    return (fields->output && fields->job && fields->folder) ||
-           err_set(err, ERR_USAGE, "%s needs --output, --job and --folder", fields->word);
+    return (fields->output && fields->job && fields->folder && fields->owner) ||
+           err_set(err, ERR_USAGE, "%s needs --output, --job, --owner and --folder", fields->word);
 }
 
 static int run_train_store(const struct cli *cli, const struct node_fields *fields)
@@ -293,8 +324,10 @@ static const struct {
     {"serve", run_serve},
     {"host-key", run_host_key},
     {"probe", run_probe},
+    {"gpu", run_gpu},
     {"container", run_container},
     {"inside", run_inside},
+    {"python", run_python},
     {"ray", run_ray},
     {"env", run_env},
     {"gate", run_gate},

@@ -103,16 +103,6 @@ static int verb_plan_print(const struct target *target, const struct up_plan *pl
     return output_write_text(&target->cli, target->cli.out, &out);
 }
 
-static void verb_plan_on_findings(void *context, const struct finding *findings, size_t count)
-{
-    const struct target *target = context;
-    AUTO_BUF struct buf out;
-    struct diag_style style = output_style(target->cli.colour_err);
-    buf_init(&out, TEXT_BYTES_MAX);
-    preflight_text_problems(&out, findings, count, target->config->tree, &style);
-    fwrite(out.ptr ? out.ptr : "", 1, out.len, target->cli.err);
-}
-
 static int verb_plan_work(struct target *target, const void *fields)
 {
     const struct plan_fields *given = fields;
@@ -122,7 +112,7 @@ static int verb_plan_work(struct target *target, const void *fields)
     target->setup.no_restart = given->no_restart;
     target->setup.restart_only = given->restart_only;
     target->setup.hooks = (struct launcher_hooks){.context = target,
-                                                  .findings = verb_plan_on_findings};
+                                                  .findings = plan_show_findings};
     if (!plan_ask(target, &plan, &err)) {
         return target_fail(target, &err);
     }

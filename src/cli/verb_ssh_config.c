@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { CONFIG_BYTES_MAX = 64 * 1024, USER_CONFIG_BYTES_MAX = 1 << 20 };
 
@@ -64,28 +65,91 @@ static bool ssh_config_make(const struct target *target, const struct ssh_target
     return true;
 }
 
+/* ---- the name ---- */
+
+/* In an ssh configuration other characters are patterns, further names or further lines, and a
+ * name with a dot may be that of another host. */
+static bool ssh_config_check_name(struct str name, struct err *err)
+{
+    bool ok = name.len > 0 && name.ptr[0] != '-';
+    for (size_t i = 0; ok && i < name.len; i++) {
+        char c = name.ptr[i];
+        ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '-' || c == '_';
+    }
+    return ok || err_set(err, ERR_CONFIG,
+                         "ssh cannot use this cluster_name as the name of one host; nothing was "
+                         "written. Use a name of letters, digits, - and _, or connect with shoal "
+                         "attach");
+}
+
+/* The words of a line "Host a b", or an empty view. */
+static struct str ssh_config_hosts(struct str line)
+{
+    line = str_trim(line);
+    if (line.len < 5 || strncasecmp(line.ptr, "host", 4) != 0 || !strchr(" \t=\"", line.ptr[4])) {
+        return STR("");
+    }
+    return str_sub(line, 4, line.len);
+}
+
+/* True if a line "Host" of the configuration has this very word. Patterns do not count. */
+static bool ssh_config_has_host(struct str text, struct str name)
+{
+    while (text.len > 0) {
+        struct str words = ssh_config_hosts(str_cut(&text, '\n'));
+        for (size_t i = 0; i < words.len;) {
+            size_t end = i;
+            while (end < words.len && !strchr(" \t=\",", words.ptr[end])) {
+                end++;
+            }
+            if (str_eq(str_sub(words, i, end), name)) {
+                return true;
+            }
+            i = end + 1;
+        }
+    }
+    return false;
+}
+
 /* ---- ~/.ssh/config ---- */
 
-static bool ssh_config_include(struct target *target, struct str line, struct err *err)
+static const char *ssh_config_path(struct target *target)
 {
-    struct arena *arena = target->cli.arena;
-    struct str folder = file_expand_home(arena, STR("~/.ssh"));
-    const char *path = arena_printf(arena, "%.*s/config", STR_ARG(folder)).ptr;
-    AUTO_BUF struct buf old;
-    AUTO_BUF struct buf text;
-    buf_init(&old, USER_CONFIG_BYTES_MAX);
-    buf_init(&text, USER_CONFIG_BYTES_MAX + CONFIG_BYTES_MAX);
-    struct file_status there = file_stat(path);
-    if ((file_stat(folder.ptr).kind == FILE_MISSING &&
-         !file_make_private_folder(folder.ptr, err)) ||
-        (there.kind != FILE_MISSING && !file_read(path, &old, err))) {
+    return file_expand_home(target->cli.arena, STR("~/.ssh/config")).ptr;
+}
+
+/* The user's configuration. The name must not be one of its hosts, which it would replace. */
+static bool ssh_config_read_users(struct target *target, struct buf *old, struct err *err)
+{
+    const char *path = ssh_config_path(target);
+    struct str name = target->config->cluster_name;
+    if (file_stat(path).kind != FILE_MISSING && !file_read(path, old, err)) {
         return false;
     }
-    if (str_find(buf_str(&old), line.ptr) != SIZE_MAX) {
+    return !ssh_config_has_host(buf_str(old), name) ||
+           err_set(err, ERR_CONFIG,
+                   "%s already has a Host %.*s, which the cluster would replace; nothing was "
+                   "written. Rename that host, or connect with shoal attach",
+                   path, STR_ARG(name));
+}
+
+static bool ssh_config_include(struct target *target, struct str line, const struct buf *old,
+                               struct err *err)
+{
+    const char *path = ssh_config_path(target);
+    const char *folder = file_expand_home(target->cli.arena, STR("~/.ssh")).ptr;
+    AUTO_BUF struct buf text;
+    buf_init(&text, USER_CONFIG_BYTES_MAX + CONFIG_BYTES_MAX);
+    struct file_status there = file_stat(path);
+    if (str_find(buf_str(old), line.ptr) != SIZE_MAX) {
         return true;
     }
-    buf_addf(&text, "%.*s\n%s", STR_ARG(line), old.len > 0 ? "\n" : "");
-    buf_add(&text, buf_str(&old));
+    if (file_stat(folder).kind == FILE_MISSING && !file_make_private_folder(folder, err)) {
+        return false;
+    }
+    buf_addf(&text, "%.*s\n%s", STR_ARG(line), old->len > 0 ? "\n" : "");
+    buf_add(&text, buf_str(old));
     /* A link is followed: a configuration that is kept elsewhere stays there. */
     char real[PATH_MAX];
     const char *target_path = there.kind != FILE_MISSING && realpath(path, real) ? real : path;
@@ -100,8 +164,11 @@ static int ssh_config_write(struct target *target, const struct ssh_config_field
 {
     struct arena *arena = target->cli.arena;
     struct cluster_state state;
+    AUTO_BUF struct buf old;
     struct err err;
-    if (!cluster_state_open(target->config, false, arena, &state, &err) ||
+    buf_init(&old, USER_CONFIG_BYTES_MAX);
+    if (!ssh_config_read_users(target, &old, &err) ||
+        !cluster_state_open(target->config, false, arena, &state, &err) ||
         !cluster_state_make(&state, &err)) {
         return target_fail(target, &err);
     }
@@ -112,7 +179,7 @@ static int ssh_config_write(struct target *target, const struct ssh_config_field
     struct str line = arena_printf(arena, "Include %s%.*s%s", is_quoted ? "\"" : "", STR_ARG(all),
                                    is_quoted ? "\"" : "");
     if (!file_write(path, buf_str(text), 0600, &err) ||
-        (given->include && !ssh_config_include(target, line, &err))) {
+        (given->include && !ssh_config_include(target, line, &old, &err))) {
         return target_fail(target, &err);
     }
     struct str name = target->config->cluster_name;
@@ -137,7 +204,8 @@ static int ssh_config_work(struct target *target, const void *fields)
     struct ssh_target place;
     struct err err;
     buf_init(&text, CONFIG_BYTES_MAX);
-    if (!target_find(target, &head, &place, &err) ||
+    if (!ssh_config_check_name(target->config->cluster_name, &err) ||
+        !target_find(target, &head, &place, &err) ||
         !ssh_config_make(target, &place, &text, &err)) {
         return target_fail(target, &err);
     }
@@ -160,8 +228,9 @@ const struct verb verb_ssh_config = {
         "user, key, the pinned host key and the proxy command of the file. Once ~/.ssh/config "
         "includes these files, ssh NAME connects to the head of cluster NAME, and so do scp, "
         "rsync, VS Code (Remote-SSH: Connect to Host) and JetBrains Gateway (SSH, with "
-        "the OpenSSH config). shoal down removes the file. Run it again when the head has another "
-        "address, for example after shoal stop and shoal start.",
+        "the OpenSSH config). NAME must have only letters, digits, - and _, and ~/.ssh/config must "
+        "not have a Host of that name. shoal down removes the file. Run it again when the head "
+        "has another address, for example after shoal stop and shoal start.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

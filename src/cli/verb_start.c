@@ -30,11 +30,14 @@ static bool verb_start_check(struct target *target, struct err *err)
     if (!launcher_see(&target->setup, target->cli.arena, &seen, err)) {
         return false;
     }
-    return seen.count > 0 || err_set(err, ERR_NOT_FOUND,
-                                     "cluster %.*s has no instances in %.*s to start; create it "
-                                     "with: shoal up %.*s",
-                                     STR_ARG(target->config->cluster_name),
-                                     STR_ARG(target_where(target)), STR_ARG(target_text(target)));
+    if (seen.count > 0) {
+        return true;
+    }
+    return !target_is_others(target, err) &&
+           err_set(err, ERR_NOT_FOUND,
+                   "cluster %.*s has no instances in %.*s to start; create it with: shoal up %.*s",
+                   STR_ARG(target->config->cluster_name), STR_ARG(target_where(target)),
+                   STR_ARG(target_text(target)));
 }
 
 static int verb_start_work(struct target *target, const void *fields)

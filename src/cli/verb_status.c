@@ -270,12 +270,12 @@ static bool is_ended(const struct verb_status_watcher *watcher, const struct err
     return watcher->given->watch && err->kind == ERR_CANCELLED;
 }
 
-/* The service starts before the head's setup has ended, and does not know why `up` failed. */
-static bool verb_status_is_head_ready(const struct ctl_query_status *said)
+/* The service does not know of an `up` that failed before the setup of the head began. */
+static bool verb_status_explains_head(const struct ctl_query_status *said)
 {
     for (size_t i = 0; i < said->node_count; i++) {
         if (said->nodes[i].is_head) {
-            return said->nodes[i].phase == PHASE_READY;
+            return said->nodes[i].phase == PHASE_READY || said->nodes[i].phase == PHASE_FAILED;
         }
     }
     return false;
@@ -296,7 +296,7 @@ static int ask_head(const struct cli *cli, const struct status_fields *given)
         watcher.config = target.config;
         bool ok = is_found && verb_status_request(&watcher, &target.session, &place, &err);
         status = ok || is_ended(&watcher, &err) ? watcher.status : target_fail_head(&target, &err);
-        if (ok && !given->watch && !verb_status_is_head_ready(&watcher.said)) {
+        if (ok && !given->watch && !verb_status_explains_head(&watcher.said)) {
             target_say_last_failure(&target);
         }
         close_watcher(&watcher);
@@ -351,11 +351,11 @@ const struct verb verb_status = {
         "autoscaler_message, ray_autoscaler (Ray's own autoscaler manages the workers), "
         "min_workers_blocked, scale_up_blocked and scale_down_blocked (the reason, or empty), "
         "idle_stop (what keeps the cluster running, or when it stops; empty without that key), "
-        "goal, ray_nodes, desired_nodes, converged, waiting_for, waiting_for_lease, "
-        "handover_serial, now_ms, ray_seen_ms, dollars_per_hour and max_dollars_per_hour (null: "
-        "unknown, no limit), running_jobs (null: unknown), pending, unschedulable, demand_count, "
-        "nodes (as in shoal up), demands (source, shape, labels, job, count, unschedulable, "
-        "infeasible, reason, since_ms), ray_status (the text).",
+        "goal, stopped_workers, ray_nodes, desired_nodes, converged, waiting_for, "
+        "waiting_for_lease, handover_serial, now_ms, ray_seen_ms, dollars_per_hour and "
+        "max_dollars_per_hour (null: unknown, no limit), running_jobs (null: unknown), pending, "
+        "unschedulable, demand_count, nodes (as in shoal up), demands (source, shape, labels, job, "
+        "count, unschedulable, infeasible, reason, since_ms), ray_status (the text).",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

@@ -2,6 +2,7 @@
 #include "app/setup/setup_plan.h"
 #include "app/train/script_kind.h"
 #include "app/train/slot_folder.h"
+#include "app/train/store_place.h"
 #include "app/train/trainer.h"
 #include "cli/args.h"
 #include "cli/cloud.h"
@@ -110,7 +111,11 @@ static const struct option options[] = {
     TARGET_VERBOSE_OPTION(struct train_fields),
     {"output", 0, OPTION_TEXT, offsetof(struct train_fields, output), "WHERE", NULL,
      "Store each checkpoint durably: the absolute path of a directory that all nodes share, "
-     "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. A job with the same name continues from it."},
+     "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Only the job that began there continues from it; "
+     "see --adopt."},
+    {"adopt", 0, OPTION_FLAG, offsetof(struct train_fields, is_adopting), NULL, NULL,
+     "Continue from the checkpoints of another job of this name in --output, for example after the "
+     "head was lost. The other job must not run any more."},
     {"keep", 0, OPTION_TEXT, offsetof(struct train_fields, keep), "COUNT", NULL,
      "How many checkpoints to keep in --output. The default is 3."},
     {"prepare", 0, OPTION_TEXT, offsetof(struct train_fields, prepare), "COMMAND", NULL,
@@ -199,8 +204,8 @@ static int finish(const struct cli *cli, const struct trainer_setup *setup, cons
                 "the job was stopped; to continue from its last checkpoint: %.*s", STR_ARG(resume));
     } else {
         err_set(&err, ERR_CANCELLED,
-                "the replicas continue for ten minutes without this command; to reconnect to "
-                "them: %.*s",
+                "the replicas continue for ten minutes without this command, and their nodes keep "
+                "the newest checkpoint for a day; to continue: %.*s",
                 STR_ARG(resume));
     }
     return output_error(cli, &err);
@@ -211,13 +216,19 @@ static int finish(const struct cli *cli, const struct trainer_setup *setup, cons
 #define UPLOADS "~/.shoal/train-uploads/"
 
 /* The same command for the head, whose working directory is the copy of ours. */
-static struct str head_command(const struct train_plan *plan, const struct train_fields *given)
+static struct str head_command(const struct train_plan *plan, const struct train_fields *given,
+                               const struct config *config)
 {
     static const char *const skipped[] = {"file",    "working-dir", "name",        "screen", "tmux",
                                           "profile", "verbose",     "called-with", NULL};
     AUTO_BUF struct buf out;
     struct args_words words;
     buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 8);
+    if (str_is(config->provider_type, "aws")) {
+        buf_add_c(&out, "env " TRAIN_REGION_VARIABLE "=");
+        remote_line_quote(&out, value_text(value_get_c(config->provider, "region")));
+        buf_add_char(&out, ' ');
+    }
     buf_addf(&out, SETUP_PROGRAM " train -d " UPLOADS "%s -n %s --called-with=", plan->setup.job,
              plan->setup.job);
     remote_line_quote(&out, str_from(given->target.file));
@@ -247,7 +258,7 @@ static int train_on_head(struct target *target, const void *fields)
     const struct train_plan *plan = remote->plan;
     struct launcher_head head;
     struct ssh_target place;
-    struct remote_line line = {.command = head_command(plan, remote->given)};
+    struct remote_line line = {.command = head_command(plan, remote->given, target->config)};
     int status = command_find(target, &remote->given->command, &head, &place);
     if (status != 0) {
         return status;
@@ -264,7 +275,7 @@ static bool plan_command(struct train_plan *plan, const struct train_fields *giv
 {
     static const char *const skipped[] = {"file",        "working-dir", "name",    "screen",
                                           "tmux",        "profile",     "verbose", "finish-by",
-                                          "called-with", NULL};
+                                          "called-with", "adopt",       NULL};
     struct args_words words;
     args_list(&verb_train, given, skipped, plan->arena, &words);
     size_t most = words.count + given->args.count + 2;

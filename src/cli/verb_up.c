@@ -74,6 +74,17 @@ static bool has_step(const struct up_plan *plan, enum up_step_kind kind)
     return false;
 }
 
+/* Warnings are shown by the launch that follows. */
+static void verb_up_on_findings(void *context, const struct finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].level == FINDING_ERROR) {
+            plan_show_findings(context, findings, count);
+            return;
+        }
+    }
+}
+
 /* Shows the plan and asks for confirmation. Does not ask if there is nothing to do, or if `up` will
  * fail anyway. */
 static bool verb_up_request(struct target *target, struct err *err)
@@ -81,6 +92,8 @@ static bool verb_up_request(struct target *target, struct err *err)
     AUTO_BUF struct buf question;
     struct up_plan plan;
     buf_init(&question, QUESTION_BYTES_MAX);
+    target->setup.hooks = (struct launcher_hooks){.context = target,
+                                                  .findings = verb_up_on_findings};
     if (!plan_ask(target, &plan, err)) {
         return false;
     }
@@ -110,6 +123,7 @@ static int bring_up(struct target *target, const struct up_fields *given)
     target_announce(target);
     target->setup.no_restart = given->no_restart;
     target->setup.restart_only = given->restart_only;
+    target->setup.may_separate = true; /* it asks, or has -y */
     if (!given->yes && !verb_up_request(target, &err)) {
         return target_fail(target, &err);
     }

@@ -201,6 +201,7 @@ struct config *config_type(struct arena *arena, const struct value *tree)
 {
     struct config *config = ARENA_NEW(arena, struct config);
     config->tree = tree;
+    config->owner = ARENA_NEW(arena, struct config_owner);
     config->cluster_name = value_text(value_get_c(tree, "cluster_name"));
     config->provider = value_get_c(tree, "provider");
     config->provider_type = value_text(value_get_c(config->provider, "type"));

@@ -60,6 +60,11 @@ struct config_node_type {
     const struct config_node_type *as_worker;
 };
 
+/* Whose cluster it is. Filled in when it is known: app/cluster_folder.h. */
+struct config_owner {
+    struct str text; /* "account 123456789012"; empty: not known yet */
+};
+
 struct config {
     const struct value *tree; /* with defaults; printed by `shoal config` */
     struct str cluster_name;
@@ -82,6 +87,7 @@ struct config {
     size_t node_type_count;
     size_t head_type;          /* index in node_types */
     const struct value *shoal; /* metadata.shoal, or NULL */
+    struct config_owner *owner;
 };
 
 /* Own machines: they are taken and freed, not launched and terminated. */

@@ -43,6 +43,9 @@ struct core_times {
     int64_t cool_first; /* pause of an offering without capacity; doubles */
     int64_t cool_most;
     int64_t cool_quota;
+    int64_t policy_lag;   /* until a new policy of the head's role is certainly in force */
+    int64_t policy_first; /* delay after a refusal in that time; doubles up to policy_most */
+    int64_t policy_most;
     /* From the end of the setup until the node appears in Ray. */
     int64_t join;
     int64_t deadlines[NODE_STATE_COUNT]; /* limit for the time in a state; 0 for none */
@@ -57,7 +60,8 @@ struct core_settings {
     const struct offering *offerings; /* by type, in the order in which they are tried */
     size_t offering_count;
     int64_t max_workers;
-    int64_t max_price; /* micro-dollars per hour over all workers; PLAN_NO_LIMIT */
+    int64_t max_price;      /* micro-dollars per hour over all workers; PLAN_NO_LIMIT */
+    bool has_unpriced_head; /* so it is unknown what max_price leaves for workers */
     int64_t idle_timeout;
     int64_t keep_failed; /* a node whose setup failed stays this long for inspection; 0: not */
     /* Relative to the running nodes of a type; PLAN_NO_LIMIT: no ramp. */
@@ -71,8 +75,9 @@ struct core_settings {
     uint32_t head_type;
     bool min_excludes_head; /* the head does not count for the min_nodes of its type */
     int64_t max_per_call;   /* limit of instances in one launch call */
-    size_t node_capacity;   /* limit of known nodes, including terminating ones */
-    uint64_t seed;          /* for jitter */
+    int64_t policy_at; /* when the policy of the head's role may have changed (core time); or 0 */
+    size_t node_capacity; /* limit of known nodes, including terminating ones */
+    uint64_t seed;        /* for jitter */
     struct core_times times;
 };
 
@@ -85,9 +90,10 @@ enum permission {
     PERMIT_OK,
     PERMIT_NOT_STARTED, /* records are still being loaded */
     PERMIT_NO_LEASE,
-    PERMIT_FENCED,     /* another process used our token */
-    PERMIT_NO_LISTING, /* no listing of the cloud yet, or none that can be trusted */
-    PERMIT_QUIET,      /* only for terminations: shortly after a start or an outage */
+    PERMIT_FENCED,      /* another process used our token */
+    PERMIT_NO_LISTING,  /* no listing of the cloud yet, or none that can be trusted */
+    PERMIT_QUIET,       /* only for terminations: shortly after a start or an outage */
+    PERMIT_HEAD_FAILED, /* only for launches: workers could not join */
     PERMIT_COUNT,
 };
 
@@ -98,8 +104,8 @@ enum hold_cause {
     HOLD_ROOM,          /* terminating instances still count */
     HOLD_RAMP,          /* upscaling_speed: more follow when these have joined */
     HOLD_PRICE,         /* max_price would be exceeded */
-    HOLD_PRICE_UNKNOWN, /* there is a max_price, and the price of this offering is unknown */
-    HOLD_TROUBLE,       /* cloud API errors, or too many launches in flight: retried soon */
+    HOLD_PRICE_UNKNOWN, /* there is a max_price, and this price or that of a node is unknown */
+    HOLD_TROUBLE,       /* cloud API errors, or launches in flight: retried soon */
     /* `limit` setups failed and none ever succeeded: disabled until the next `up`. */
     HOLD_STOPPED,
     HOLD_TRIAL, /* setups failed: waits for the result of the others */

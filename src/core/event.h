@@ -40,6 +40,8 @@ enum event_kind {
     EVENT_RAY_SEEN,        /* the events above are Ray's complete state, as of the request */
     EVENT_TICK,            /* time to decide */
     EVENT_RAY_RESTARTED,   /* Ray restarted and may have lost state: no terminations for now */
+    EVENT_HEAD,            /* whether workers can join the head */
+    EVENT_PRICES,          /* the prices in the settings have changed */
     EVENT_KIND_COUNT,
 };
 
@@ -66,7 +68,14 @@ enum setup_news {
     SETUP_CONTACT, /* ssh answers, the first step is running */
     SETUP_DONE,    /* ray start succeeded */
     SETUP_FAILED,
+    SETUP_BLOCKED, /* failed, and so will another node: the type waits */
     SETUP_NEWS_COUNT,
+};
+
+enum head_state {
+    HEAD_UP, /* also if unknown */
+    HEAD_SETTING_UP,
+    HEAD_FAILED, /* its setup failed, and Ray does not run there */
 };
 
 enum drain_answer {
@@ -155,6 +164,7 @@ struct event {
         struct {
             uint64_t launch;
             enum outcome outcome;
+            int64_t sent_at; /* when the last call of the launch was sent; 0 if none was */
         } launch_reply;
         struct {
             /* The first epoch since which no other controller has acted. */
@@ -170,6 +180,7 @@ struct event {
         struct {
             uint64_t instance;
             enum setup_news news;
+            bool is_unused; /* failed before Ray was ever started there: nothing runs on it */
         } setup_reply;
         struct {
             uint64_t instance;
@@ -181,6 +192,7 @@ struct event {
         } notice;
         struct ray_node ray_node;
         struct ray_load ray_load;
+        enum head_state head;
     };
 };
 

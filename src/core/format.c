@@ -50,7 +50,9 @@ struct str format_span(int64_t ms, struct arena *arena)
 
 struct str format_price(int64_t price, struct arena *arena)
 {
+    enum { CENT = 10000, ROUNDED = 100 }; /* a hundredth of a cent is exact enough */
     unsigned long long size = magnitude(price);
+    size = size >= CENT ? (size + ROUNDED / 2) / ROUNDED * ROUNDED : size;
     unsigned long long fraction = size % 1000000;
     int digits = PRICE_DIGITS;
     while (digits > PRICE_DIGITS_MIN && fraction % 10 == 0) {

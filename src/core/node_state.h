@@ -51,9 +51,11 @@ struct node {
     uint8_t cloud;     /* enum cloud_state, the latest known */
     uint8_t ray;       /* enum ray_status */
     bool is_head;
+    bool is_of_past;    /* launched by an earlier run, and not seen alive by this one */
     bool is_asked;      /* the action of this state was sent and has no reply yet */
     bool is_drain_ours; /* draining: the raylet may refuse */
     bool is_set_up;     /* ray start succeeded */
+    bool is_unused;     /* failed: Ray was never started on it */
     bool has_worked;    /* ran something since it joined */
     bool is_replaced;   /* draining: a launch was made to replace its work */
     bool is_outdated;   /* the file has changed since its launch: to be replaced */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum market { MARKET_ON_DEMAND, MARKET_SPOT };
+enum market { MARKET_ON_DEMAND, MARKET_SPOT, MARKET_COUNT };
 
 struct offering {
     uint32_t type;
@@ -25,6 +25,7 @@ struct offering {
 struct breaker {
     int64_t cool_until; /* 0 if never opened */
     uint32_t refusals;  /* consecutive */
+    bool is_early;      /* they came shortly after a change of the policy */
 };
 
 bool breaker_is_open(const struct breaker *breaker, int64_t now);

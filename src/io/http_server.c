@@ -9,9 +9,10 @@
 #include <uv.h>
 
 enum {
-    VISITS_MAX = 16,
+    VISITS_MAX = 256,     /* all replicas of a training job call at the same time */
     VISIT_MS = 10 * 1000, /* limit for the whole connection */
-    BACKLOG = 64,
+    BACKLOG = 256,
+    BODIES_MAX = 4 * HTTP_SERVE_BODY_MAX, /* of answers that clients have not read */
     HEAD_BYTES_MAX = 512,
     FINE = 200,
     NOT_FOUND = 404,
@@ -30,6 +31,7 @@ struct http_conn {
     struct buf head;
     struct http_served answer;
     bool is_answered, is_closing;
+    bool has_more; /* the client sent more than its request */
     char piece[4096];
 };
 
@@ -100,12 +102,13 @@ static const char *http_server_reason_of(int status)
     return "Internal Server Error";
 }
 
-/* Waits for the client to close: closing first, with unread input, would reset the connection and
- * discard the part of the reply that the client has not read. */
+/* With more input than the request, the client closes first: our close would reset the connection
+ * and discard the part of the reply that the client has not read. */
 static void http_server_on_shut(uv_shutdown_t *request, int fault)
 {
-    if (fault != 0) {
-        close_visit(request->data);
+    struct http_conn *http_conn = request->data;
+    if (fault != 0 || !http_conn->has_more) {
+        close_visit(http_conn);
     }
 }
 
@@ -145,6 +148,20 @@ static void make_answer(struct http_conn *http_conn, int status,
                                               : "Allow: GET, HEAD\r\n");
 }
 
+/* Clients that do not read must not fill the memory: the oldest ones are closed. */
+static void limit_bodies(const struct http_conn *newest)
+{
+    size_t size = 0;
+    struct http_conn *next;
+    for (struct http_conn *one = newest->serve->visits; one; one = next) {
+        next = one->next;
+        size += one->answer.body.len;
+        if (size > BODIES_MAX && one != newest && one->answer.body.len > 0) {
+            close_visit(one);
+        }
+    }
+}
+
 static void answer_visit(struct http_conn *http_conn, int status,
                          const struct http_server_request *request)
 {
@@ -152,6 +169,7 @@ static void answer_visit(struct http_conn *http_conn, int status,
     buf_init(&http_conn->head, HEAD_BYTES_MAX);
     buf_init(&http_conn->answer.body, HTTP_SERVE_BODY_MAX);
     make_answer(http_conn, status, request);
+    limit_bodies(http_conn);
     uv_buf_t pieces[] = {
         uv_buf_init(http_conn->head.ptr, (unsigned)http_conn->head.len),
         uv_buf_init(http_conn->answer.body.ptr, (unsigned)http_conn->answer.body.len),
@@ -182,14 +200,29 @@ static void http_server_on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t
         return;
     }
     if (http_conn->is_answered) {
-        return; /* bytes after the request are ignored */
+        http_conn->has_more = true; /* bytes after the request are ignored */
+        return;
     }
     buf_add(&http_conn->request, (struct str){piece->base, (size_t)got});
     int status = http_request_read(buf_str(&http_conn->request), http_conn->serve->body_max,
                                    &request);
     if (status != HTTP_REQUEST_INCOMPLETE) {
+        http_conn->has_more = status != FINE || http_conn->request.len > request.size;
         answer_visit(http_conn, status, &request);
     }
+}
+
+/* Silent clients must not keep others out: the one that has waited longest leaves. */
+static bool make_room(struct http_serve *serve)
+{
+    struct http_conn *oldest = NULL;
+    for (struct http_conn *one = serve->visits; one; one = one->next) {
+        oldest = one->is_answered ? oldest : one; /* the newest is first */
+    }
+    if (serve->visit_count >= VISITS_MAX && oldest) {
+        close_visit(oldest);
+    }
+    return serve->visit_count < VISITS_MAX;
 }
 
 static void http_server_on_connection(uv_stream_t *stream, int fault)
@@ -199,6 +232,7 @@ static void http_server_on_connection(uv_stream_t *stream, int fault)
         return; /* the client disconnected, or there are no descriptors left */
     }
     struct http_conn *http_conn = HEAP_NEW(struct http_conn);
+    bool has_room = make_room(serve);
     http_conn->serve = serve;
     http_conn->next = serve->visits;
     if (http_conn->next) {
@@ -211,8 +245,7 @@ static void http_server_on_connection(uv_stream_t *stream, int fault)
              HTTP_REQUEST_BYTES_MAX + serve->body_max + sizeof(http_conn->piece));
     uv_tcp_init(loop_uv(serve->loop), &http_conn->uv);
     http_conn->uv.data = http_conn;
-    bool is_fine = uv_accept(stream, (uv_stream_t *)&http_conn->uv) == 0 &&
-                   serve->visit_count <= VISITS_MAX &&
+    bool is_fine = uv_accept(stream, (uv_stream_t *)&http_conn->uv) == 0 && has_room &&
                    uv_read_start((uv_stream_t *)&http_conn->uv, http_server_lend_piece,
                                  http_server_on_read) == 0;
     if (is_fine) {

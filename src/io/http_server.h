@@ -2,7 +2,8 @@
  * http_server.h: a small HTTP server for occasional requests: metrics, hints of AdaptDL.
  *
  * GET, HEAD and optionally PUT, one request per connection, no TLS. Connections have a size
- * limit and a deadline, and only a few are accepted at once. Clients are not trusted.
+ * limit and a deadline, and 256 are open at once: one more closes the oldest one without a request.
+ * An answered connection is closed. Clients are not trusted.
  */
 #pragma once
 

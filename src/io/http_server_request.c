@@ -147,6 +147,7 @@ int http_request_read(struct str bytes, size_t body_max, struct http_server_requ
                                                &request);
     }
     if (status == FINE) {
+        request.size = end + request.body.len;
         *ret_request = request;
     }
     return status;

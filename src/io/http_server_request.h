@@ -20,6 +20,7 @@ struct http_server_request {
     bool is_head;    /* HEAD, otherwise GET or PUT */
     bool is_put;
     struct str body; /* of a PUT */
+    size_t size;     /* bytes of the whole request */
 };
 
 /* Returns the status to reply with: 200, with `*ret_request` pointing into `bytes`; 400, 405, 411,

@@ -41,7 +41,15 @@ bool lock_take(const char *path, const char *holder, struct lock **ret_lock, str
     }
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
-        return lock_reject(fd, path, err);
+        int why = errno;
+        if (why == EAGAIN || why == EACCES) { /* POSIX allows both for a lock that is held */
+            return lock_reject(fd, path, err);
+        }
+        close(fd);
+        return err_set(err, ERR_IO,
+                       "%s cannot be locked: %s. Shoal needs a file system with locks there, such "
+                       "as a local disk",
+                       path, strerror(why));
     }
     /* The text is informational; if the disk is full, the lock still holds. */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, holder, strlen(holder), 0) < 0) {

@@ -331,6 +331,7 @@ bool account_is_expired(const struct account_cluster *cluster, int64_t now)
 static void account_evaluate(struct account_cluster *cluster, int64_t now)
 {
     bool head_runs = false;
+    bool has_failed = false;
     for (size_t i = 0; i < cluster->machine_count; i++) {
         const struct account_machine *machine = &cluster->machines[i];
         cluster->counts[machine->state]++;
@@ -339,9 +340,10 @@ static void account_evaluate(struct account_cluster *cluster, int64_t now)
             account_see_expiry(cluster, machine->expires_at);
             cluster->has_head = true;
             head_runs = head_runs || machine->state == MACHINE_RUNNING;
+            has_failed = machine->has_failed && machine->state == MACHINE_RUNNING;
         }
     }
-    cluster->state = account_state_of(cluster, head_runs, now);
+    cluster->state = has_failed ? ACCOUNT_FAILED : account_state_of(cluster, head_runs, now);
     for (size_t i = 0; cluster->owner.region.len == 0 && i < cluster->thing_count; i++) {
         cluster->owner.region = cluster->things[i].home;
     }
@@ -443,8 +445,8 @@ void account_join(const struct account *parts, size_t count, struct arena *arena
 
 const char *account_state_name(enum account_state state)
 {
-    static const char *const names[ACCOUNT_STATE_COUNT] = {"up",      "starting", "partly",
-                                                           "stopped", "ending",   "leftover"};
+    static const char *const names[ACCOUNT_STATE_COUNT] = {
+        "up", "failed", "starting", "partly", "stopped", "ending", "leftover"};
     return names[state];
 }
 

@@ -41,6 +41,8 @@ struct account_machine {
     enum machine_state state;
     enum market market;
     bool is_head;
+    bool has_failed;    /* its last setup */
+    bool has_public_ip; /* IPv4 */
     bool is_unpriced;   /* paid for in advance, or in a cloud without known prices */
     int64_t expires_at; /* if it is stopped; EXPIRY_NEVER: never (expiry.h) */
 };
@@ -114,6 +116,7 @@ void account_add_thing(struct account_basket *basket, const struct account_thing
 
 enum account_state {
     ACCOUNT_UP,       /* head running, no machine stopped */
+    ACCOUNT_FAILED,   /* head running, but its setup failed */
     ACCOUNT_STARTING, /* the head or the first machine is starting or about to be launched */
     ACCOUNT_PARTLY,   /* some machines run, but the head does not, or others are stopped */
     ACCOUNT_STOPPED,  /* every machine is stopped or stopping; volumes still cost money */

@@ -23,10 +23,19 @@ struct finding {
     struct str remedy;
     const struct finding_row *rows;
     size_t row_count;
+    /* What the preflight could not find out, although a launch depends on it: "the permission to
+     * create the head's IAM role"; usually empty. */
+    struct str unchecked;
 };
 
 /*
- * FOR_UP also checks for instances of another launcher with the cluster's name. FOR_PEOPLE does
- * that too and reports whose credentials are used; a launch needs that only after a refusal.
+ * In order, each asks more. FOR_CHANGE, an `up` of a cluster that exists, also asks for what the
+ * role of the head depends on. FOR_UP also checks for instances of another launcher with the
+ * cluster's name, and whether a launch is allowed. FOR_PEOPLE reports whose credentials are used.
  */
-enum preflight_scope { PREFLIGHT_FOR_LAUNCH, PREFLIGHT_FOR_UP, PREFLIGHT_FOR_PEOPLE };
+enum preflight_scope {
+    PREFLIGHT_FOR_LAUNCH,
+    PREFLIGHT_FOR_CHANGE,
+    PREFLIGHT_FOR_UP,
+    PREFLIGHT_FOR_PEOPLE,
+};

@@ -98,3 +98,12 @@ struct param *param_add_tag(struct param *list, struct str key, struct str value
     param_add_text(tag, "Value", value, arena);
     return tag;
 }
+
+void param_add_tags(struct param *list, const struct param *map, struct arena *arena)
+{
+    for (const struct param *child = map ? map->first : NULL; child; child = child->next) {
+        if (child->kind == PARAM_TEXT) {
+            param_add_tag(list, child->name, child->text, arena);
+        }
+    }
+}

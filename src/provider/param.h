@@ -58,3 +58,5 @@ struct param *param_add_filter(struct param *list, const char *name, const struc
 /* {"Key": key, "Value": value}, the form of tags, added to a list. */
 struct param *param_add_tag(struct param *list, struct str key, struct str value,
                             struct arena *arena);
+/* Every text of a map as a tag; `map` may be NULL. */
+void param_add_tags(struct param *list, const struct param *map, struct arena *arena);

@@ -40,6 +40,9 @@ struct provider_type {
     /* Number of machines: one head; min_workers and max_workers for others, and for the only type
      * of own machines. */
     int64_t least, most;
+    /* The image that `up` chose for a type without one of its own; empty: choose. A head may not be
+     * allowed to look for images, and its role names the images that it may launch. */
+    struct str image;
 };
 
 /* Must outlive the provider. */
@@ -50,6 +53,12 @@ struct provider_cluster {
     const struct provider_type *types;
     size_t type_count;
 };
+
+/* metadata.shoal.tags, for everything that is created; NULL: none. */
+static inline const struct param *provider_tags(const struct provider_cluster *cluster)
+{
+    return cluster->provider ? param_get(cluster->provider, PARAM_MAP, "tags") : NULL;
+}
 
 /* ---- result of an operation ---- */
 
@@ -105,6 +114,10 @@ struct cluster_found {
 typedef void provider_found_fn(void *context, const struct provider_answer *answer,
                                const struct cluster_found *found);
 
+/* Valid only if the answer is OUTCOME_DONE. */
+typedef void provider_owner_fn(void *context, const struct provider_answer *answer,
+                               struct str owner);
+
 /* Selects instances for list_by(): those with these ids, or, if `id_count` is 0, those with the
  * cluster's name (from any launcher). */
 struct machine_query {
@@ -129,6 +142,9 @@ struct provider_type_facts {
     struct str architecture; /* the cloud's name: "x86_64", "arm64" */
     struct str image;        /* image id */
     struct str image_name;
+    struct str user_data; /* what a template of the cloud sets, not encoded; may be empty */
+    /* Disks by kind with their GB, and public IPv4 addresses: "gp3 30 ipv4 1". Empty: unknown. */
+    struct str disks;
     /* Own machines: what each has at least. 0: the cluster file says it. */
     int64_t cpus, memory, gpus;
     bool has_gpus; /* the number of GPUs is known */
@@ -167,12 +183,17 @@ struct provider_ops {
      */
     void (*prepare)(struct provider *provider, struct str ssh_public_key,
                     provider_resources_fn *done, void *context);
-    /* Lets the head launch what the file describes now. Needs no lease: `up` calls it while the
-     * head's service holds it. NULL if the head needs no permissions. */
-    void (*update_role)(struct provider *provider, provider_resources_fn *done, void *context);
+    /* Lets the head launch what the file describes now, while the head's service holds the lease:
+     * nothing is sent after `until`, its end as take() told it. NULL if the head needs no
+     * permissions. */
+    void (*update_role)(struct provider *provider, int64_t until, provider_resources_fn *done,
+                        void *context);
     /* Allows ssh from this machine's present address in the cluster's own group and changes nothing
      * else; things: the address that was added, if it was missing. NULL: not needed. */
     void (*admit)(struct provider *provider, provider_resources_fn *done, void *context);
+    /* Whose resources the credentials reach, if only the cloud knows: "account 123456789012". Makes
+     * no call if an earlier answer said it. NULL: the cluster file says it. */
+    void (*owner)(struct provider *provider, provider_owner_fn *done, void *context);
     /* Looks for the lease object, and for groups and key pairs with the cluster's name. */
     void (*find)(struct provider *provider, provider_found_fn *done, void *context);
     /* Uses this uid for the cluster although its lease object is missing: for `down`, which never
@@ -198,7 +219,7 @@ struct provider_ops {
     /*
      * Makes the call. A repeated call returns the machines of the first one in their current state,
      * some perhaps terminated; success without machines means that all are terminated and no longer
-     * shown.
+     * shown. An answer after the end of the lease is the same: the next holder uses the machines.
      */
     void (*launch)(struct provider *provider, struct str call, provider_machines_fn *done,
                    void *context);

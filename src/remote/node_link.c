@@ -16,7 +16,7 @@ enum {
     BLIND_MS = 1000,             /* port still closed: try ssh anyway, it may use another route */
     ANSWER_MS = 60000,           /* time from the start of ssh to the first line */
     DENIED_MS = 60000,           /* cloud-init may install our key after sshd starts */
-    HOST_KEY_MS = 2000,
+    HOST_KEY_MS = 60000, /* on some images sshd starts before cloud-init has replaced its keys */
     LINE_BYTES_MAX = 256 * 1024,
     STDERR_BYTES_MAX = 4096,
 };
@@ -103,20 +103,6 @@ static const char *seconds_or_minutes(int64_t ms, char text[32])
     return text;
 }
 
-static void expire(void *context)
-{
-    struct node_link *link = context;
-    struct err err;
-    char time[32];
-    err_set(&err, ERR_TIMEOUT,
-            "%.*s@%.*s did not answer over ssh for %s (%s); check that the instance is running, "
-            "that its address is reachable from here, and that the firewall allows port %u",
-            STR_ARG(link->place.user), STR_ARG(link->place.address),
-            seconds_or_minutes(link->contact_ms, time), link->told[0] ? link->told : "no answer",
-            link->place.port > 0 ? link->place.port : PORT);
-    node_link_do_end(link, NODE_LINK_FAILED, 0, &err);
-}
-
 /* ---- classifying failures ---- */
 
 static void describe_refusal(const struct node_link *link, struct err *err)
@@ -139,6 +125,25 @@ static void describe_refusal(const struct node_link *link, struct err *err)
     }
 }
 
+static void expire(void *context)
+{
+    struct node_link *link = context;
+    struct err err;
+    char time[32];
+    if (link->host_key_ms > 0) {
+        describe_refusal(link, &err);
+        node_link_do_end(link, NODE_LINK_FAILED, 0, &err);
+        return;
+    }
+    err_set(&err, ERR_TIMEOUT,
+            "%.*s@%.*s did not answer over ssh for %s (%s); check that the instance is running, "
+            "that its address is reachable from here, and that the firewall allows port %u",
+            STR_ARG(link->place.user), STR_ARG(link->place.address),
+            seconds_or_minutes(link->contact_ms, time), link->told[0] ? link->told : "no answer",
+            link->place.port > 0 ? link->place.port : PORT);
+    node_link_do_end(link, NODE_LINK_FAILED, 0, &err);
+}
+
 /* Both a refused key and a wrong host key can be temporary while a machine boots. */
 static bool is_final(struct node_link *link)
 {
@@ -154,7 +159,8 @@ static bool is_final(struct node_link *link)
 
 static void try_later(struct node_link *link)
 {
-    int64_t most = link->trouble == SSH_DENIED ? DENIED_PAUSE_MOST_MS : PAUSE_MOST_MS;
+    bool is_refused = link->trouble == SSH_DENIED || link->trouble == SSH_HOST_KEY;
+    int64_t most = is_refused ? DENIED_PAUSE_MOST_MS : PAUSE_MOST_MS;
     loop_timer_start(link->again, link->pause_ms);
     link->pause_ms = link->pause_ms * 2 > most ? most : link->pause_ms * 2;
 }
@@ -179,7 +185,10 @@ static void node_link_try_again(struct node_link *link)
         link->probe = NULL;
         try_later(link);
     }
-    node_link_tell_waiting(link, str_from(link->last));
+    node_link_tell_waiting(link, link->trouble == SSH_HOST_KEY
+                                     ? STR("it shows another host key than the one for its first "
+                                           "boot; nothing is sent until it shows that one")
+                                     : str_from(link->last));
 }
 
 /* ---- running ssh ---- */

@@ -23,6 +23,8 @@ TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{
     "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]})
 UIDS = collections.defaultdict(lambda: f"{len(UIDS):032x}")
 HOURS = 730
+IPV4 = 0.005
+REST = round(8 * prices.VOLUMES["gp2"] / HOURS, 6) + IPV4  # disk and address of an instance
 
 
 def tags(cluster, **more):
@@ -163,7 +165,7 @@ def test_the_table(aws, scene, ls):
     spot = spot_price(aws, "us-west-2b")
     volumes = 3 * 8 * prices.VOLUMES["gp2"] / HOURS
     assert rows["demo"][1:4] == [WEST, "up", "3"]
-    assert float(rows["demo"][5]) == round(0.096 + 2 * spot + volumes, 2)
+    assert float(rows["demo"][5]) == round(0.096 + 2 * spot + volumes + 3 * IPV4, 2)
     assert rows["old-run"][1:4] == [EAST, "stopped", "2"]
     assert float(rows["old-run"][5]) == round(200 * 0.08 / HOURS, 2)
     assert rows["old-run"][6] == "2 volumes, 200 GB: shoal down old-run --region us-east-1"
@@ -178,9 +180,10 @@ def test_the_table(aws, scene, ls):
 def test_prices_have_a_source_and_a_date(aws, scene, ls):
     demo = listed(ls("-o", "json", "--region", WEST))["demo"]
     by_market = {m["market"]: m for m in demo["instances"]}
-    assert by_market["on-demand"]["dollars_per_hour"] == 0.096
+    assert by_market["on-demand"]["dollars_per_hour"] == pytest.approx(0.096 + REST, abs=2e-6)
     assert by_market["on-demand"]["price_from"] == "price-list"
-    assert by_market["spot"]["dollars_per_hour"] == spot_price(aws, "us-west-2b")
+    assert by_market["spot"]["dollars_per_hour"] == pytest.approx(
+        spot_price(aws, "us-west-2b") + REST, abs=2e-6)
     assert by_market["spot"]["price_from"] == "spot-history"
     age = time.time() - time.mktime(time.strptime(by_market["spot"]["price_at"][:19],
                                                   "%Y-%m-%dT%H:%M:%S")) + time.timezone
@@ -226,12 +229,12 @@ def test_nothing_is_invented(paper, aws, scene, ls):
     head = next(m for m in found["demo"]["instances"] if m["head"])
     assert head["dollars_per_hour"] is None and head["price_from"] is None
     assert not found["demo"]["dollars_are_complete"]
-    assert found["demo"]["dollars_per_hour"] == pytest.approx(2 * spot_price(aws, "us-west-2b"))
+    assert found["demo"]["dollars_per_hour"] is None  # nor are the disks of the others known
     assert found["rays"]["instances"][0]["price_from"] == "catalog"
     assert "cannot read some prices" in done.stderr
     rows = cells(ls("--region", BOTH).stdout)
-    assert rows["demo"][5].endswith("+") and "price" in rows["demo"][6]
-    assert rows["old-run"][5] == "?"
+    assert rows["demo"][5] == "?" and "price" in rows["demo"][6]
+    assert float(rows["old-run"][5]) == round(200 * 0.08 / HOURS, 2)
 
 
 def test_a_region_that_refuses_is_named(aws, scene, ls):

@@ -35,7 +35,7 @@ def test_regions_and_one_that_is_closed(paper, aws, ec2):
     def names(**more):
         return {r["RegionName"]: r["OptInStatus"] for r in ec2.describe_regions(**more)["Regions"]}
 
-    have = {name: "opt-in-not-required" for name in settings.VPCS}
+    have = {name: "opt-in-not-required" for name in ("us-east-1", "us-west-2")}
     assert names() == have
     assert names(AllRegions=True) == {**have, settings.CLOSED_REGION: "not-opted-in"}
     assert names(RegionNames=["us-east-1"]) == {"us-east-1": "opt-in-not-required"}
@@ -103,7 +103,7 @@ def test_offerings_come_in_pages(paper, ec2):
 # ---- images ----
 
 
-@pytest.mark.parametrize("region", sorted(settings.VPCS))
+@pytest.mark.parametrize("region", ("us-east-1", "us-west-2"))
 @pytest.mark.parametrize("name, arch", [
     ("/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id",
      "x86_64"),

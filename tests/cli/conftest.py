@@ -25,6 +25,10 @@ KEPT = re.compile(r"^(PATH|LD_LIBRARY_PATH|LLVM_PROFILE_FILE|GCOV_.*|[A-Z]+SAN_O
 BROKEN = re.compile(r"Sanitizer|runtime error:|panic|core dumped")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes more than a minute")
+
+
 def build_directory():
     return pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").resolve()
 

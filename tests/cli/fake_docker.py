@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """A program that answers like docker: one image store and one container per folder FAKE_DOCKER.
 
-state.json  {"images": {name: [variables]}, "box": null or {id, name, image, mounts, running},
-             "runtimes": text, "fail": {command: text or [text, ...]}, "counter": n}
+state.json  {"images": {name: [variables]}, "box": null or {id, name, image, mounts, running} and
+             perhaps {labels, sources of the mounts},
+             "runtimes": text, "fail": {command: text or [text, ...]}, "counter": n} and perhaps
+             "ends": what an entrypoint says before it ends, soon after `run`; --rm removes it,
+             "uid": the user of the image
 log.jsonl   the words of every call
 home        the home folder in the container
 """
@@ -13,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(os.environ.get("FAKE_DOCKER", "/nonexistent"))
 
@@ -45,6 +49,12 @@ def fail(text):
     sys.exit(1)
 
 
+def mounts_of(box):
+    sources = box.get("sources") or [None] * len(box["mounts"])
+    return [{"Destination": there, **({"Source": here} if here else {})}
+            for there, here in zip(box["mounts"], sources)]
+
+
 def show(text, state, name):
     """`inspect -f`: of the container, or of an image."""
     box = state["box"]
@@ -52,7 +62,8 @@ def show(text, state, name):
         values = {"{{.State.Running}}": str(box["running"]).lower(), "{{.Id}}": box["id"],
                   "{{.Config.Image}}": box["image"],
                   "{{json .Config.Env}}": json.dumps(state["images"].get(box["image"], [])),
-                  "{{json .Mounts}}": json.dumps([{"Destination": m} for m in box["mounts"]])}
+                  "{{json .Config.Labels}}": json.dumps(box.get("labels") or None),
+                  "{{json .Mounts}}": json.dumps(mounts_of(box))}
     elif name in state["images"]:
         values = {"{{json .Config.Env}}": json.dumps(state["images"][name])}
     else:
@@ -64,13 +75,14 @@ def show(text, state, name):
 
 def run(words, state):
     mounts = [words[i + 1].partition(":")[2] for i, word in enumerate(words) if word == "-v"]
+    labels = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--label")
     name = words[words.index("--name") + 1]
     if state["box"]:
         fail(f'Conflict. The container name "/{name}" is already in use')
     state["counter"] += 1
     made = f"{HERE} {state['counter']}".encode()  # as unique as Docker's
     state["box"] = {"id": hashlib.sha256(made).hexdigest(), "name": name, "image": words[-2],
-                    "mounts": mounts, "running": True}
+                    "mounts": mounts, "running": True, **({"labels": labels} if labels else {})}
     if words[-2] not in state["images"]:
         fail("docker: Error response from daemon: No such image")
     print(state["box"]["id"])
@@ -79,9 +91,22 @@ def run(words, state):
 def execute(words, state):
     if not state["box"] or words[0] not in (state["box"]["name"], state["box"]["id"]):
         fail(f"Error: No such container: {words[0]}")
+    if words[1:] == ["id", "-u"] and "uid" in state:
+        print(state["uid"])
+        sys.exit(0)
     env = {"PATH": os.environ["PATH"], "HOME": str(HERE / "home")}
     sys.exit(subprocess.run(words[1:], env=env, cwd="/", start_new_session=True,
                             check=False).returncode)
+
+
+def follow(name, state):
+    """`logs -f`: until the container ends."""
+    if not state["box"] or name not in (state["box"]["name"], state["box"]["id"]):
+        fail(f"Error: No such container: {name}")
+    if "ends" not in state:
+        time.sleep(600)
+    print(state["ends"])
+    state["box"] = None
 
 
 def refuse(verb, state):
@@ -115,6 +140,8 @@ def main(words):
         run(rest, state)
     elif verb in ("rm", "stop"):
         state["box"] = None
+    elif verb == "logs":
+        follow(rest[-1], state)
     elif verb == "exec":
         execute(rest[next(i for i, word in enumerate(rest) if not word.startswith("-")):], state)
     save(HERE, state)

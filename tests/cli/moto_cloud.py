@@ -6,6 +6,7 @@
         cloud.lag = 3                                     # listings show instances so late
         cloud.blind_listings = 1                          # so many listings show no instance
         cloud.calls                                       # [("RunInstances", {...}), ...]
+    cloud.account("222222222222")                     # another account of the same cloud
 """
 
 import io
@@ -37,10 +38,51 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
+class Account:
+    """What the credentials of another account reach; lost with reset()."""
+
+    def __init__(self, cloud, number):
+        given = cloud.client("sts").assume_role(RoleArn=f"arn:aws:iam::{number}:role/tests",
+                                                RoleSessionName="tests")["Credentials"]
+        self.url, self.number = cloud.url, number
+        self.keys = {"aws_access_key_id": given["AccessKeyId"],
+                     "aws_secret_access_key": given["SecretAccessKey"],
+                     "aws_session_token": given["SessionToken"]}
+        self.environment = {**cloud.environment,
+                            **{key.upper(): value for key, value in self.keys.items()}}
+
+    def client(self, service, region=REGION):
+        return boto3.client(service, region_name=region, endpoint_url=self.url, **self.keys)
+
+    @property
+    def ec2(self):
+        return self.client("ec2")
+
+    def living(self):
+        return living(self.ec2)
+
+
+def living(ec2):
+    found = ec2.describe_instances()["Reservations"]
+    return sorted(i["InstanceId"] for r in found for i in r["Instances"]
+                  if i["State"]["Name"] != "terminated")
+
+
+def may_do_all(actions, arns):
+    """The reply of SimulatePrincipalPolicy to an administrator."""
+    rows = "".join(f"<member><EvalActionName>{action}</EvalActionName><EvalResourceName>{arn}"
+                   "</EvalResourceName><EvalDecision>allowed</EvalDecision><MatchedStatements/>"
+                   "<MissingContextValues/></member>" for action in actions for arn in arns)
+    return ("<SimulatePrincipalPolicyResponse><SimulatePrincipalPolicyResult><IsTruncated>false"
+            f"</IsTruncated><EvaluationResults>{rows}</EvaluationResults>"
+            "</SimulatePrincipalPolicyResult></SimulatePrincipalPolicyResponse>")
+
+
 class Cloud:
     def __init__(self):
         self.calls, self.faults, self.born, self.lag = [], [], {}, 0
         self.blind_listings = 0
+        self.expired = set()          # access keys
         self.ignores_filters = False  # of groups and keys: they answer with everything
         self.lock = threading.Lock()
         self.app = DomainDispatcherApplication(create_backend_app)
@@ -73,6 +115,9 @@ class Cloud:
     def ec2(self):
         return self.client("ec2")
 
+    def account(self, number):
+        return Account(self, number)
+
     @property
     def environment(self):
         return {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": "x",
@@ -89,7 +134,7 @@ class Cloud:
             get_backend(name).reset()
         with self.lock:
             self.calls, self.faults, self.born, self.lag = [], [], {}, 0
-            self.ignores_filters, self.blind_listings = False, 0
+            self.ignores_filters, self.blind_listings, self.expired = False, 0, set()
 
     # ---- what a test orders and asks ----
 
@@ -135,13 +180,19 @@ class Cloud:
         found = re.search(r"(?:^|&)Action=(\w+)", text)
         action = found.group(1) if found else ""
         is_test = "boto3" in environ.get("HTTP_USER_AGENT", "").lower()
+        if any(f"Credential={key}/" in environ.get("HTTP_AUTHORIZATION", "")
+               for key in self.expired):
+            is_ec2 = "/ec2/" in environ["HTTP_AUTHORIZATION"]
+            form = EC2_ERROR if is_ec2 else IAM_ERROR
+            return Response(form.format("RequestExpired" if is_ec2 else "ExpiredToken"),
+                            400 if is_ec2 else 403, mimetype="text/xml")(environ, start)
         code = None if is_test else self.fault_for(action, text)
         if code:
             form = IAM_ERROR if "/iam/" in environ.get("HTTP_AUTHORIZATION", "") else EC2_ERROR
             status = 403 if "Denied" in code or "Unauthorized" in code else 400
             return Response(form.format(code), status, mimetype="text/xml")(environ, start)
-        if action == "ListInstanceProfileTags":  # moto has none
-            reply = self.profile_tags(re.search(r"InstanceProfileName=([^&]+)", text).group(1))
+        reply = self.reply_that_moto_lacks(environ, action, text)
+        if reply:
             return Response(reply, 200, mimetype="text/xml")(environ, start)
         if self.ignores_filters and action in ("DescribeSecurityGroups", "DescribeKeyPairs"):
             body = re.sub(rb"(^|&)Filter\.[^&]*", b"", body)
@@ -160,6 +211,18 @@ class Cloud:
         headers = [(key, value) for key, value in told[0][1] if key.lower() != "content-length"]
         start(told[0][0], [*headers, ("Content-Length", str(len(reply)))])
         return [reply]
+
+    def reply_that_moto_lacks(self, environ, action, text):
+        if environ.get("HTTP_X_AMZ_TARGET", "").endswith(".GetProducts"):
+            return '{"FormatVersion": "aws_v1", "PriceList": []}'
+        if action == "ListInstanceProfileTags":
+            return self.profile_tags(re.search(r"InstanceProfileName=([^&]+)", text).group(1))
+        if action == "GetEbsDefaultKmsKeyId":
+            return f"<{action}Response><kmsKeyId>alias/aws/ebs</kmsKeyId></{action}Response>"
+        if action == "SimulatePrincipalPolicy":  # the caller may do everything
+            return may_do_all(re.findall(r"ActionNames\.member\.\d+=([^&]+)", text),
+                              re.findall(r"ResourceArns\.member\.\d+=([^&]+)", text) or ["*"])
+        return None
 
     def profile_tags(self, name):
         found = self.client("iam").get_instance_profile(InstanceProfileName=name)

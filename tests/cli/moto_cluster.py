@@ -15,7 +15,7 @@ available_node_types:
   w: {{node_config: {{InstanceType: m5.large, ImageId: {IMAGE}}}, resources: {{CPU: 1}}}}
 head_node_type: head
 max_workers: 0
-metadata: {{shoal: {{ssh_from: ["127.0.0.1/32"]}}}}
+metadata: {{shoal: {{ssh_from: ["127.0.0.1/32"], prices: {{m5.large: 0.1}}}}}}
 """
 
 

@@ -29,7 +29,8 @@ class Machine:
 
     def node(self, *words, text="", **more):
         env = {"HOME": str(self.home), "PATH": f"{self.bin}:{os.environ['PATH']}",
-               "FAKE_DOCKER": str(self.daemon), "SHOAL_CONTAINER": json.dumps(self.spec), **more}
+               "FAKE_DOCKER": str(self.daemon), "SHOAL_CONTAINER": json.dumps(self.spec),
+               "SHOAL_TEST_TIMES": "look_again=50,gpu=0", **more}
         return subprocess.run([SHOAL, "node", *words], env=env, text=True, capture_output=True,
                               timeout=120, input=text, check=False)
 
@@ -150,6 +151,72 @@ def test_a_container_of_ray_is_kept(machine):
     assert machine.box == box and (machine.inner / ".shoal/bin/shoal").exists()
 
 
+# ---- own machines: other people's containers ----
+
+@pytest.fixture
+def own(machine):
+    machine.spec["own"] = True
+    return machine
+
+
+def foreign(**more):
+    return {"id": "f" * 64, "name": "box", "image": "myteam/jupyter:1", "mounts": [],
+            "running": True, **more}
+
+
+@pytest.mark.parametrize("box", [
+    foreign(), foreign(running=False), foreign(image=IMAGE), foreign(labels={"a": "b"}),
+    foreign(labels={"shoal-cluster": "another"}),
+    foreign(image=IMAGE, mounts=["/x"], sources=["/home/somebody/.shoal/mounts/demo/x"])])
+@pytest.mark.parametrize("keep", ["", "1"])
+def test_a_container_of_another_user_stays(own, box, keep):
+    own.set(box=box)
+    done = own.ensure(**({"SHOAL_KEEP_RUNNING": keep} if keep else {}))
+    assert done.returncode == 1 and own.box == box
+    assert [own.calls(verb) for verb in ("rm", "stop", "run", "pull", "exec")] == [[]] * 5
+    assert ("error: the container box on this machine was not started by `shoal up` of cluster "
+            f"{own.cluster}" in done.stderr)
+    assert "`docker rm -f box`" in done.stderr and "docker.container_name" in done.stderr
+    assert not (own.home / ".shoal/container.json").exists()
+
+
+def test_the_own_container_is_kept_and_replaced(own):
+    assert own.ensure().returncode == 0
+    first = own.box["id"]
+    assert own.box["labels"] == {"shoal-cluster": own.cluster}
+    assert own.ensure().returncode == 0 and own.box["id"] == first
+    own.set(images={IMAGE: [], "ray:2": []})
+    own.spec["image"] = "ray:2"
+    assert own.ensure().returncode == 0
+    assert own.box["image"] == "ray:2" and own.box["id"] != first
+
+
+def test_the_own_container_is_known_without_its_record(own):
+    """`up` was killed before it wrote the record."""
+    own.ensure()
+    first = own.box["id"]
+    (own.home / ".shoal/container.json").unlink()
+    assert own.ensure().returncode == 0 and own.box["id"] == first
+
+
+def test_a_container_of_an_older_shoal_is_adopted(own):
+    """It has no label: the record of the machine knows it, or its mounts are Shoal's."""
+    del own.spec["own"]
+    own.ensure()
+    own.spec["own"] = True
+    first = own.box["id"]
+    assert "labels" not in own.box
+    assert own.ensure().returncode == 0 and own.box["id"] == first
+    (own.home / ".shoal/container.json").unlink()
+    box = own.box
+    assert own.ensure().returncode == 1 and own.box == box
+    mount(own, "~/code")
+    source = own.home / ".shoal/mounts" / own.cluster / "~/code"
+    box = {**box, "mounts": ["/home/ray/code"], "sources": [str(source)]}
+    own.set(box=box)
+    assert own.ensure().returncode == 0 and own.box == box
+
+
 def test_a_gpu_is_found(machine):
     machine.set(runtimes="map[nvidia:{nvidia-container-runtime []}]")
     assert "nvidia-smi finds no GPU" in machine.ensure().stdout
@@ -162,6 +229,133 @@ def test_a_gpu_is_found(machine):
     machine.spec.update(runtime=False, shm=False)
     machine.ensure()
     assert not any("--runtime" in word or "--shm" in word for word in machine.calls("run")[0])
+
+
+def program(machine, name, text):
+    """A stand-in on the machine's PATH."""
+    (machine.bin / name).write_text(f"#!/bin/sh\n{text}\n")
+    (machine.bin / name).chmod(0o755)
+
+
+def test_gpus_that_come_after_the_container(machine):
+    """The toolkit was installed too late: the next `up` replaces the container, once."""
+    machine.spec["gpus"] = True
+    program(machine, "nvidia-smi", "echo 'GPU 0: NVIDIA L4'")
+    done = machine.ensure()
+    assert done.returncode == 0 and "--runtime=nvidia" not in machine.calls("run")[0]
+    assert "no NVIDIA Container Toolkit for docker" in done.stdout
+    first = machine.box["id"]
+    assert machine.ensure().returncode == 0 and machine.box["id"] == first
+    machine.set(runtimes="map[nvidia:{nvidia-container-runtime []}]")
+    done = machine.ensure()
+    assert "the container box was started without the GPUs" in done.stdout
+    assert machine.box["id"] != first and "--runtime=nvidia" in machine.calls("run")[0]
+    first = machine.box["id"]
+    assert machine.ensure().returncode == 0 and machine.box["id"] == first
+
+
+@pytest.mark.parametrize("option", ["--gpus all", "--runtime=nvidia",
+                                    "--device nvidia.com/gpu=all"])
+def test_gpus_of_the_run_options(machine, option):
+    """They need no detection, and a running container stays when a runtime appears."""
+    machine.spec.update(gpus=True, options=[option])
+    program(machine, "nvidia-smi", "echo 'GPU 0: NVIDIA L4'")
+    done = machine.ensure()
+    assert done.returncode == 0 and "Toolkit" not in done.stdout
+    first = machine.box["id"]
+    machine.set(runtimes="map[nvidia:{nvidia-container-runtime []}]")
+    assert machine.ensure().returncode == 0 and machine.box["id"] == first
+
+
+def test_gpus_in_podman(machine):
+    """It has no runtimes. `nvidia-ctk cdi list` names the devices."""
+    machine.spec.update(podman=True, gpus=True)
+    program(machine, "nvidia-smi", "echo 'GPU 0: NVIDIA L4'")
+    done = machine.ensure()
+    assert done.returncode == 0 and "no NVIDIA Container Toolkit for podman" in done.stdout
+    assert not any("gpu" in word or "--runtime" in word for word in machine.calls("run")[0])
+    program(machine, "nvidia-ctk", '[ "$*" = "cdi list" ] && echo nvidia.com/gpu=0 && '
+            "echo nvidia.com/gpu=all")
+    assert machine.ensure().returncode == 0
+    words = machine.calls("run")[0]
+    assert words[words.index("--device") + 1] == "nvidia.com/gpu=all"
+    assert "--runtime=nvidia" not in words
+
+
+@pytest.mark.parametrize("mode, end", [("Enforcing", ":z"), ("Permissive", ""), (None, "")])
+def test_mounts_on_a_host_with_selinux(machine, mode, end):
+    mount(machine, "~/code")
+    if mode:
+        program(machine, "getenforce", f"echo {mode}")
+    assert machine.ensure().returncode == 0
+    source = machine.home / ".shoal/mounts" / machine.cluster / "~/code"
+    assert f"{source}:/home/ray/code{end}" in machine.calls("run")[0]
+
+
+@pytest.mark.parametrize("uid, says", [(4321, True), (0, False), (os.getuid(), False)])
+def test_another_user_in_the_container(machine, uid, says):
+    mount(machine, "~/code")
+    machine.set(uid=uid)
+    text = f"warning: commands in the container run as user {uid}"
+    assert (text in machine.ensure().stdout) == says
+    assert text not in machine.ensure().stdout  # it said so once
+    machine.set(box=None)
+    machine.spec["mounts"] = []
+    assert text not in machine.ensure().stdout
+
+
+def test_an_entrypoint_that_ends(machine):
+    machine.set(ends="usage: vllm serve MODEL")
+    done = machine.ensure(SHOAL_TEST_TIMES="look_again=60000")
+    assert done.returncode == 1 and "usage: vllm serve MODEL" in done.stdout
+    assert "ended after its start" in done.stderr and "--entrypoint=" in done.stderr
+    assert not (machine.home / ".shoal/container.json").exists()
+
+
+# ---- the GPU check ----
+
+def gpu(machine, count=2, *words, **more):
+    return machine.node("gpu", "--count", str(count), *words, **more)
+
+
+def test_a_driver_that_appears_late(machine):
+    """nvidia-smi is there first, and fails until the driver is loaded."""
+    ready = machine.home / "ready"
+    program(machine, "nvidia-smi", f"""echo "$*" >>{machine.home}/calls
+        [ "$(grep -c . {machine.home}/calls)" -lt 3 ] || touch {ready}
+        [ -e {ready} ] || {{ echo "NVIDIA-SMI has failed" >&2; exit 9; }}
+        echo 'GPU 0: NVIDIA A10G (UUID: GPU-1)'; echo 'GPU 1: NVIDIA A10G (UUID: GPU-2)'""")
+    done = gpu(machine, SHOAL_TEST_TIMES="gpu=60000")
+    assert done.returncode == 0 and "2 GPUs" in done.stdout, done.stderr
+    assert "waiting for the NVIDIA driver: nvidia-smi shows 0 of 2 GPUs" in done.stdout
+    assert set((machine.home / "calls").read_text().split("\n")) == {"-L", ""}
+
+
+@pytest.mark.parametrize("words, place", [
+    ([], "machine"), (["--container", "docker"], "container")])
+def test_a_driver_that_never_comes(machine, words, place):
+    done = gpu(machine, 2, *words)
+    assert done.returncode == 1
+    assert f"error: nvidia-smi -L shows 0 of the 2 GPUs of this {place}" in done.stderr
+    program(machine, "nvidia-smi", "echo NVIDIA-SMI has failed; exit 9")
+    done = gpu(machine, 2, *words)
+    assert done.returncode == 1 and "NVIDIA-SMI has failed" in done.stdout
+    # A container does not get them later.
+    done = gpu(machine, 2, "--container", "docker", SHOAL_TEST_TIMES="gpu=60000")
+    assert done.returncode == 1 and "waiting" not in done.stdout
+
+
+def test_fewer_gpus_than_declared(machine):
+    program(machine, "nvidia-smi", "echo 'GPU 0: NVIDIA A10G (UUID: GPU-1)'")
+    done = gpu(machine, 2)
+    assert done.returncode == 1 and "shows 1 of the 2 GPUs" in done.stderr
+    assert gpu(machine, 1).returncode == 0
+
+
+def test_a_divided_gpu(machine):
+    program(machine, "nvidia-smi", "echo 'GPU 0: NVIDIA A100 (UUID: GPU-1)'; "
+            "echo '  MIG 3g.20gb Device 0: (UUID: 1)'; echo '  MIG 3g.20gb Device 1: (UUID: 2)'")
+    assert gpu(machine, 2).returncode == 0
 
 
 def test_an_image_is_pulled(machine):
@@ -188,6 +382,13 @@ def test_a_pull_is_repeated_only_if_that_can_help(machine):
     assert "error: docker cannot pull the image ray:1" in done.stderr
 
 
+    # A limit that counts hours. A short one says when to come back.
+    limit = "toomanyrequests: You have reached your pull rate limit."
+    machine.set(box=None, fail={"pull": limit})
+    done = machine.ensure()
+    assert done.returncode == 1 and len(machine.calls("pull")) == 1 and limit in done.stdout
+    machine.set(box=None, fail={"pull": ["toomanyrequests: retry-after: 246.478us"]})
+    assert machine.ensure().returncode == 0 and len(machine.calls("pull")) == 2
     # A digit of a layer's id is not a status.
     machine.set(box=None, fail={"pull": "5030f502EOF: Pull complete\nmanifest unknown"})
     assert machine.ensure().returncode == 1 and len(machine.calls("pull")) == 1

@@ -25,6 +25,7 @@ def test_defaults_without_a_terminal(shoal, tmp_path):
     (["--on-demand"], ["up to 4 on-demand workers"]),
     (["-t", "g5.xlarge", "--max-workers", "1"], ["up to 1 spot worker g5.xlarge"]),
     (["--region", "eu-central-1", "--name", "gpu_2"], ["cluster gpu_2 in eu-central-1"]),
+    (["-t", "c7g.large"], ["head m6g.large, up to 4 spot workers c7g.large"]),
 ])
 def test_options(shoal, words, texts):
     done = write_all(shoal, "-y", "mine.yaml", *words)
@@ -37,6 +38,7 @@ def test_options(shoal, words, texts):
     ([], ["in us-central1, head n2-standard-4, up to 4 spot workers n2-standard-4",
           "your project"]),
     (["-t", "g2-standard-8", "--region", "us-west1"], ["up to 4 spot workers g2-standard-8"]),
+    (["-t", "t2a-standard-2"], ["head t2a-standard-2, up to 4 spot workers t2a-standard-2"]),
     (["--on-demand", "-t", "n2-custom-6-20480"], ["on-demand workers n2-custom-6-20480"]),
 ])
 def test_a_file_for_gcp(shoal, words, texts):
@@ -55,7 +57,14 @@ def test_an_existing_file_is_kept(shoal, write):
 
 
 @pytest.mark.parametrize("words, error", [
-    (["--region", "US West"], "--region US West: a region has only lower-case letters"),
+    (["--region", "US West"], "--region US West: AWS has no such region"),
+    (["--region", "us-wset-2"], "--region us-wset-2: AWS has no such region; did you mean "
+                                "us-west-2?"),
+    (["--region", "us-central1"], "AWS has no such region"),
+    (["--provider", "gcp", "--project", "my-project-id", "--region", "us-west-2"],
+     "--region us-west-2: this is not the name of a region; an example is us-central1"),
+    (["--provider", "gcp", "--project", "my-project-id", "--region", "us-central"],
+     "this is not the name of a region"),
     (["-t", "m5.larg"], "did you mean m5.large?"),
     (["--max-workers", "0"], "--max-workers 0: the number of workers must be from 1 to 10000"),
     (["--max-workers", "many"], "must be from 1 to 10000"),

@@ -104,6 +104,8 @@ def pip_wheel(folder):
         archive.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: pip\nVersion: 9.9.9\n")
         archive.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
                                          "Tag: py3-none-any\n")
+        archive.writestr(info + "entry_points.txt", "[console_scripts]\n"
+                                                    "pip = pip._internal.cli.main:main\n")
         archive.writestr(info + "RECORD", "")
 
 
@@ -206,6 +208,80 @@ def test_ray_comes_once_and_shells_find_it(home, index):
                               env={"HOME": str(home), "PATH": str(home.parent / "bin")},
                               text=True, capture_output=True).stdout
         assert said == "a small Ray\ntoken\n"
+
+
+def login(home, *lines, **env):
+    """What a command of the file does: in a login shell."""
+    return subprocess.run(["bash", "--login", "-c", "-i", "\n".join(lines)], text=True,
+                          env={"HOME": str(home), "PATH": str(home.parent / "bin"), **env},
+                          capture_output=True, timeout=120)
+
+
+def managed_python(home):
+    """Ubuntu 24.04: it has pip, which refuses to install anything (PEP 668)."""
+    stdlib = home.parent / "stdlib"
+    stdlib.mkdir()
+    (stdlib / "EXTERNALLY-MANAGED").write_text("[externally-managed]\nError=no\n")
+    bare_python(home)
+    site = home.parent / "bare" / "sitecustomize.py"
+    site.write_text(site.read_text() + "    import sysconfig\n    was = sysconfig.get_path\n"
+                    f"    sysconfig.get_path = lambda name, **more: {str(stdlib)!r} "
+                    "if name == 'stdlib' else was(name, **more)\n")
+    (home.parent / "bin" / "pip").write_text("#!/bin/sh\necho externally-managed-environment >&2\n"
+                                             "exit 1\n")
+    (home.parent / "bin" / "pip").chmod(0o755)
+
+
+@pytest.mark.parametrize("python", [bare_python, managed_python])
+def test_a_setup_command_with_pip(home, index, python):
+    """The newest Ubuntu has no pip, or one that refuses. What a command installs is in Ray's
+    environment.
+    """
+    wheel(home.parent / "wheels", "torch-1.0-py3-none-any.whl", {
+        "torch.py": "", "torch-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\n"
+                                                        "Version: 1.0\n",
+        "torch-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+                                     "Tag: py3-none-any\n", "torch-1.0.dist-info/RECORD": ""})
+    python(home)
+    there = {"PIP_INDEX_URL": index.url}
+    assert login(home, "pip install torch", **there).returncode != 0
+    done = node(home, "python", **there)
+    assert done.returncode == 0 and "pip is installed after" in done.stdout, done.stderr
+    done = login(home, "pip install torch", **there)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = login(home, "echo $PATH").stdout.strip()
+    done = node(home, "ray", "--version", "2.60.0", path=path, **there)
+    assert done.returncode == 0 and "Ray 2.60.0 is installed after" in done.stdout, done.stderr
+    assert node(home, "env", "--token", path=path).returncode == 0
+    done = login(home, "ray && python3 -c 'import ray, torch' && echo $RAY_AUTH_MODE")
+    assert done.stdout == "a small Ray\ntoken\n", done.stderr
+    # A command may also install Ray itself, and nothing is made twice.
+    asked = len(index.asked)
+    assert "Ray is installed" in node(home, "python", path=path, **there).stdout
+    assert len(index.asked) == asked
+
+
+def test_a_machine_with_pip_keeps_it(home, index):
+    add_python(home)
+    (home.parent / "bin" / "pip").symlink_to("/bin/true")
+    done = node(home, "python", PIP_INDEX_URL=index.url)
+    assert done.returncode == 0 and done.stdout.startswith("pip is installed\n")
+    assert not (home / ".shoal/ray").exists() and index.asked == []
+
+
+def test_an_old_python_is_left_to_the_setup_commands(home):
+    python = home.parent / "bin" / "python3"
+    python.write_text("#!/bin/sh\necho Python 3.9.1\n")
+    python.chmod(0o755)
+    done = node(home, "python")
+    assert done.returncode == 0 and "no Python 3.10 or newer" in done.stdout
+
+
+def test_no_pip_and_no_index(home, index):
+    bare_python(home)
+    done = node(home, "python", PIP_INDEX_URL=index.url + "/nowhere")
+    assert done.returncode == 1 and "error: pip could not be installed" in done.stderr
+    assert not (home / ".shoal/ray/has-pip").exists()
 
 
 def test_a_version_that_is_not_there(home, index):

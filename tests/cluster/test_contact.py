@@ -49,10 +49,12 @@ def test_workers_of_a_head_that_lives_stay(cluster):
 
 
 @pytest.mark.long
-def test_a_head_that_nobody_sets_up_is_terminated(cluster):
+def test_a_head_that_nobody_sets_up_is_stopped(cluster):
     """`up` died after it launched the head, which would otherwise run forever."""
     made = cluster(config("surplus", 0.5, workers=0))
     done = made.run("up", "-y", env={"SHOAL_FAILPOINT": "up:after-head-launch"})
     assert done.status == -9, done
-    head = made.machines()[0]["InstanceId"]
-    driver.wait_for(lambda: terminated(made, [head]), 120, 0.5, "the head's end")
+    driver.wait_for(lambda: [i["State"]["Name"] for i in made.machines(
+        states=("pending", "running", "stopping", "stopped"))] == ["stopped"], 120, 0.5, "its stop")
+    made.down()
+    assert made.remains() == {}

@@ -26,10 +26,12 @@ def test_a_worker_whose_set_up_fails(cluster):
     assert "exit 3" in text and "no such thing: torch==9.9" in text, text
     assert f"shoal logs {made.path} worker-1" in text, text
     assert f"run `shoal up {made.path}` again" in text, text
-    # The head works and stays; the failed worker is terminated and not retried forever.
+    # The head works and stays; failed workers are terminated and replaced twice, not forever.
     assert [driver.tag_of(i, "ray-node-type") for i in made.machines()][0] == "head"
     assert made.run("exec", "true", seconds=30).status == 0
+    driver.wait_for(lambda: "no more launches after 3 failures" in made("status").out, 120)
     calls = made.bed.counts()["RunInstances"]
+    assert calls == 1 + 3, "the head, and three workers"
     time.sleep(2)
     assert made.bed.counts()["RunInstances"] == calls, "launched again and again"
     # After the fix only the workers are set up.

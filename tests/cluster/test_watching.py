@@ -60,8 +60,8 @@ def test_top_in_a_pipe(watched):
     text = driver.wait_for(told, 20)
     assert text.startswith("watched  aws us-west-2  Ray 2.60"), text
     for name in ("head +head", "worker-1 +worker"):
-        assert re.search(rf"^  {name} +m5.large .* (busy|idle) .* 0.096 ", text, re.M), text
-    assert "$0.19/h" in text.splitlines()[0], text
+        assert re.search(rf"^  {name} +m5.large .* (busy|idle) .* 0.102 ", text, re.M), text
+    assert "$0.20/h" in text.splitlines()[0], text
     assert "(3 cannot be placed)" in text and "EVENTS" in text and "joined Ray" in text, text
     assert "\x1b" not in text
 

@@ -6,6 +6,28 @@
 
 #include <unistd.h>
 
+/* The clock of all providers here. */
+static int64_t slept_ms;
+
+static int64_t read_monotonic(void *context)
+{
+    (void)context;
+    return clock_monotonic_ms(&clock_of_machine) + slept_ms;
+}
+
+static int64_t read_wall(void *context)
+{
+    (void)context;
+    return clock_wall_ms(&clock_of_machine) + slept_ms;
+}
+
+static const struct clock sleeping_clock = {read_monotonic, read_wall, NULL};
+
+void cloud_jump(int64_t ms)
+{
+    slept_ms += ms;
+}
+
 static const char *const machine_of[TYPE_COUNT] = {"m5.large", "m5.large", "c5.large"};
 
 static void add_types(struct cloud *cloud, const struct options *options)
@@ -60,13 +82,13 @@ void cloud_open(struct cloud *cloud, const struct options *options)
     struct err err;
     *cloud = (struct cloud){0};
     arena_init(&cloud->arena);
-    if (!loop_open(&clock_of_machine, &cloud->loop, &err) ||
+    if (!loop_open(&sleeping_clock, &cloud->loop, &err) ||
         !http_open(cloud->loop, &(struct http_limits){0}, &cloud->http, &err)) {
         panic("%s", err.text);
     }
     cloud->children = child_pool_new(cloud->loop, 4);
     cloud->redact = redact_new();
-    cloud->log = (struct log){.clock = &clock_of_machine,
+    cloud->log = (struct log){.clock = &sleeping_clock,
                               .redact = cloud->redact,
                               .least = LOG_LEVEL_INFO,
                               .sink = log_to_descriptor,

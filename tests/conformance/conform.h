@@ -49,11 +49,17 @@ struct cloud {
 
 void cloud_open(struct cloud *cloud, const struct options *options);
 void cloud_close(struct cloud *cloud);
+/* As if this machine had slept that long: the cloud and others did not. */
+void cloud_jump(int64_t ms);
 
 /* Own machines (own_hosts.c): no zones, no spot market, no stopping, a fixed number of hosts. */
 bool cloud_is_own(const struct options *options);
 void own_hosts_add(struct param *settings, struct arena *arena);
 struct provider *own_hosts_provider(struct cloud *cloud, const struct options *options);
+/* Calls cloud_jump() when so many more scripts have been started on hosts, before the answer of the
+ * last one; 0: never. */
+void own_hosts_jump_after(int64_t scripts, int64_t ms);
+bool own_hosts_have_jumped(void);
 
 /* A plug-in (plugin.c). */
 bool cloud_is_plugin(const struct options *options);
@@ -133,7 +139,7 @@ int run_launches(const struct options *options);
 int run_take(const struct options *options);    /* takes, and does not give back */
 int run_renew(const struct options *options);   /* takes, and renews again and again */
 int run_tag(const struct options *options);     /* tags all machines */
-int run_late(const struct options *options);    /* launches at the end of a lease */
+int run_late(const struct options *options);    /* the rules at the end of a lease alone */
 int run_uid(const struct options *options);     /* takes, says the uid, gives back */
 int run_workers(const struct options *options); /* what a head does, with a head's rights */
 int run_prepare(const struct options *options); /* takes, prepares, says what came of it */

@@ -14,6 +14,8 @@ HELD = {"tokens": "ok   on demand: the same call again gives the same machines",
         "stop": "ok   it starts again", "places": "ok   a machine runs"}
 NOT_HELD = {"stop": "none a machine stops and starts: the machines keep running",
             "places": "none zones and spot instances: there are neither"}
+# Of `conform late` and `conform rules`, if the cloud is slow enough.
+LATE = "ok   a launch was answered after the end of the lease"
 
 
 def table():

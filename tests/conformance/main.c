@@ -172,24 +172,6 @@ int run_renew(const struct options *options)
     return status;
 }
 
-/* Takes the lease for `count` milliseconds and launches: the reply may come too late. */
-int run_late(const struct options *options)
-{
-    struct cloud cloud;
-    cloud_open(&cloud, options);
-    struct provider *provider = cloud_provider(&cloud, options);
-    struct told told = do_take(&cloud, provider, options->holder, options->count, 0);
-    struct str call = make_draft(&cloud, provider, TYPE_WORKER, options->zones[0], MARKET_ON_DEMAND,
-                                 2, told.lease.uid, told.lease.epoch << 32 | 1);
-    told = do_launch(&cloud, provider, call);
-    (void)say(&told);
-    told = do_launch(&cloud, provider, call);
-    int status = say(&told);
-    provider->ops->close(provider);
-    cloud_close(&cloud);
-    return status;
-}
-
 int run_uid(const struct options *options)
 {
     return with_cloud(options, work_uid);

@@ -11,6 +11,8 @@ enum {
     SMALL = 3,  /* machines of a launch */
     LARGE = 12, /* more than a page, if the page was made small */
     SIGHT_MS = 30 * 1000,
+    LATE_LEASE_MS = 15 * 1000, /* shorter than the limits of single calls */
+    LATE_TRIES = 12,
 };
 
 struct trial {
@@ -284,6 +286,9 @@ static void try_head(struct trial *trial)
          is_done(&made) && made.count == 1 &&
              str_is(tag_of(&made.machines[0], "ray-node-type"), "head"),
          &made);
+    /* Clouds that would terminate it have that word in the call. */
+    rule(trial, "a head that is shut down from inside keeps its disk",
+         str_find(call, "terminate") == SIZE_MAX, &made);
 }
 
 static bool bears_tags(const struct trial *trial, const struct machine *machine, uint64_t launch)
@@ -409,6 +414,125 @@ static void try_ending(struct trial *trial)
     rule(trial, "not even then", is_done(&told) && live_count(&told) == 0, &told);
 }
 
+/* ---- at the end of the lease ---- */
+
+enum late { LATE_UNSENT, LATE_LOST, LATE_ANSWERED, LATE_BEFORE };
+
+static bool has_token(const struct told *list, struct str token)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_live(&list->machines[i]) && str_eq(list->machines[i].token, token)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Launches, and ends the lease at `at`: was that before the answer? */
+static bool launch_until(struct trial *trial, struct str call, int64_t at, struct told *late)
+{
+    struct cloud *cloud = &trial->cloud;
+    bool is_own = cloud_is_own(trial->options);
+    own_hosts_jump_after(is_own ? at : 0, LATE_LEASE_MS);
+    trial->one->ops->launch(trial->one, call, tell_machines, late);
+    if (is_own) {
+        await(cloud, late);
+        if (own_hosts_have_jumped()) {
+            return true;
+        }
+        own_hosts_jump_after(0, 0);
+    } else {
+        sleep_ms(cloud, at);
+    }
+    bool is_late = !late->is_done;
+    cloud_jump(LATE_LEASE_MS);
+    if (is_late) {
+        await(cloud, late);
+    }
+    return is_late;
+}
+
+/* The lease of one ends when a launch has come to `at`; then two takes over and repeats it. `at` is
+ * a time in milliseconds; with own hosts it is a number of scripts, because their time depends on
+ * the load of this machine. */
+static enum late launch_late(struct trial *trial, int64_t at)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told told = do_take(cloud, trial->one, trial->options->holder, LATE_LEASE_MS,
+                               trial->epoch);
+    rule(trial, "a short lease is taken", is_done(&told), &told);
+    trial->epoch = told.lease.epoch;
+    uint64_t launch = next_launch(trial);
+    struct str call = make_draft(cloud, trial->one, TYPE_WORKER, trial->options->zones[0],
+                                 MARKET_ON_DEMAND, SMALL, trial->uid, launch);
+    struct told late = {.cloud = cloud};
+    enum late when = LATE_BEFORE;
+    if (launch_until(trial, call, at, &late)) {
+        when = late.outcome == OUTCOME_NO_LEASE ? LATE_UNSENT
+               : is_done(&late)                 ? LATE_ANSWERED
+                                                : LATE_LOST;
+    }
+    give_to(trial, trial->two);
+    struct told list = do_list(cloud, trial->two);
+    rule(trial, "what was not sent for want of the lease has no effect",
+         is_done(&list) && (when != LATE_UNSENT ||
+                            !has_token(&list, launch_token(trial->uid, launch, &cloud->arena))),
+         &late);
+    told = do_launch(cloud, trial->two, call);
+    rule(trial, "a launch answered after the end of the lease terminates nothing",
+         is_done(&told) && live_count(&told) == SMALL &&
+             (!is_done(&late) || same_machines(&late, &told)),
+         is_done(&told) ? &late : &told);
+    (void)list_with(trial, trial->two, &told);
+    list = do_change(cloud, trial->two, "terminate", ids_of(trial, &told), told.count);
+    rule(trial, "the next holder terminates its instances", is_done(&list), &list);
+    give_to(trial, trial->one);
+    return when;
+}
+
+/* These look for the moment between sending and answer. Of scripts it is the last one. */
+static enum late search_scripts(struct trial *trial)
+{
+    enum late when = LATE_UNSENT;
+    for (int64_t at = 1; at <= LATE_TRIES && when != LATE_ANSWERED && when != LATE_BEFORE; at++) {
+        when = launch_late(trial, at);
+    }
+    return when;
+}
+
+static enum late search_ms(struct trial *trial, int64_t later)
+{
+    enum late when = LATE_BEFORE;
+    int64_t sooner = 0;
+    for (int i = 0; i < LATE_TRIES && when != LATE_ANSWERED; i++) {
+        int64_t at = sooner + (later - sooner) * 2 / 3;
+        when = launch_late(trial, at);
+        sooner = when == LATE_UNSENT ? at : sooner;
+        later = when == LATE_BEFORE ? at : later;
+    }
+    return when;
+}
+
+static void try_late(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    int64_t since = loop_now_ms(cloud->loop);
+    struct str call = make_draft(cloud, trial->one, TYPE_WORKER, trial->options->zones[0],
+                                 MARKET_ON_DEMAND, SMALL, trial->uid, next_launch(trial));
+    struct told told = do_launch(cloud, trial->one, call);
+    int64_t took_ms = loop_now_ms(cloud->loop) - since;
+    (void)list_with(trial, trial->one, &told);
+    told = do_change(cloud, trial->one, "terminate", ids_of(trial, &told), told.count);
+    rule(trial, "a launch in time is ended", is_done(&told), &told);
+    enum late when = cloud_is_own(trial->options) ? search_scripts(trial)
+                                                  : search_ms(trial, took_ms);
+    if (when == LATE_ANSWERED) {
+        rule(trial, "a launch was answered after the end of the lease", true, NULL);
+    } else {
+        without("a launch was answered after the end of the lease", "the cloud is too fast");
+    }
+}
+
 static void try_unknown(struct trial *trial, struct str known)
 {
     struct cloud *cloud = &trial->cloud;
@@ -496,15 +620,31 @@ static void try_removing(struct trial *trial)
     rule(trial, "it goes as it came", is_done(&told) && told.count == 0, &told);
 }
 
+static void open_trial(struct trial *trial, const struct options *options)
+{
+    *trial = (struct trial){.options = options};
+    cloud_open(&trial->cloud, options);
+    trial->one = cloud_provider(&trial->cloud, options);
+    trial->two = cloud_provider(&trial->cloud, options);
+    struct told told = do_preflight(&trial->cloud, trial->one);
+    rule(trial, "the cloud can be surveyed", is_done(&told), &told);
+    (void)do_preflight(&trial->cloud, trial->two);
+}
+
+static int close_trial(struct trial *trial)
+{
+    trial->one->ops->close(trial->one);
+    trial->two->ops->close(trial->two);
+    cloud_close(&trial->cloud);
+    printf("%s %d\n", trial->failures == 0 ? "all rules hold, failures" : "failures",
+           trial->failures);
+    return trial->failures == 0 ? 0 : 1;
+}
+
 int run_rules(const struct options *options)
 {
-    struct trial trial = {.options = options};
-    cloud_open(&trial.cloud, options);
-    trial.one = cloud_provider(&trial.cloud, options);
-    trial.two = cloud_provider(&trial.cloud, options);
-    struct told told = do_preflight(&trial.cloud, trial.one);
-    rule(&trial, "the cloud can be surveyed", is_done(&told), &told);
-    told = do_preflight(&trial.cloud, trial.two);
+    struct trial trial;
+    open_trial(&trial, options);
     try_first_taking(&trial);
     try_lease(&trial);
     try_prepare(&trial);
@@ -515,16 +655,28 @@ int run_rules(const struct options *options)
     (void)try_launch(&trial, MARKET_ON_DEMAND, options->zones[1], LARGE, "many");
     try_partial(&trial);
     try_ending(&trial);
+    try_late(&trial);
     if (plain.count >= 2) {
         try_stopping(&trial, plain.machines[0].id);
         try_unknown(&trial, plain.machines[1].id);
     }
     try_foreign(&trial);
     try_removing(&trial);
-    trial.one->ops->close(trial.one);
-    trial.two->ops->close(trial.two);
-    cloud_close(&trial.cloud);
-    printf("%s %d\n", trial.failures == 0 ? "all rules hold, failures" : "failures",
-           trial.failures);
-    return trial.failures == 0 ? 0 : 1;
+    return close_trial(&trial);
+}
+
+int run_late(const struct options *options)
+{
+    struct trial trial;
+    open_trial(&trial, options);
+    try_first_taking(&trial);
+    try_prepare(&trial);
+    try_late(&trial);
+    struct told told = do_remove(&trial.cloud, trial.one);
+    for (int i = 0; i < LATE_TRIES && told.count > 0; i++) { /* instances that still end */
+        sleep_ms(&trial.cloud, 500);
+        told = do_remove(&trial.cloud, trial.one);
+    }
+    rule(&trial, "then all is removed", is_done(&told) && told.count == 0, &told);
+    return close_trial(&trial);
 }

@@ -268,6 +268,7 @@ struct str make_draft(struct cloud *cloud, struct provider *provider, size_t typ
                                      .zone = str_from(zone),
                                      .market = market,
                                      .count = count,
+                                     .rests = type == TYPE_HEAD,
                                      .user_data = STR("#!/bin/sh\n"),
                                      .tags = tags,
                                      .tag_count = ARRAY_LEN(tags)};

@@ -64,6 +64,7 @@ def test_rules(hosts):
     status, out, err = hosts.run("rules", "--foreign", "h99@1.1")
     assert status == 0, out + err
     guarantees.check("local", out)
+    assert guarantees.LATE in out, out
     assert hosts.records() == {} and hosts.keys() == []
 
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import time
@@ -186,6 +187,73 @@ def test_a_renewal_while_the_head_is_terminated(start, tmp_path, result):
     assert [m["state"] for m in laptop.list()] == (["running"] if result else [])
 
 
+# ---- clocks ----
+
+
+class Machine:
+    """Starts adapters with a clock of their own: the wall clock is wrong by `skew` seconds."""
+
+    def __init__(self, start, folder, monkeypatch, where, skew):
+        self.start, self.where, self.skew, self.passed = start, where, skew, 0
+        self.file, self.monkeypatch = folder / f"clock-{where}", monkeypatch
+        self.wait(0)
+
+    def wait(self, seconds):
+        """Nothing runs that long. In place: the adapters have the file in memory."""
+        self.passed += seconds
+        with self.file.open("r+b" if self.file.exists() else "wb") as stream:
+            stream.write(struct.pack("qq", (self.skew + self.passed) * 1000, self.passed * 1000))
+
+    def adapter(self):
+        self.monkeypatch.setenv("LD_PRELOAD", str(BUILD / "tests" / "front" / "libclock_shim.so"))
+        self.monkeypatch.setenv("SHOAL_CLOCK_FILE", str(self.file))
+        made = self.start(where=self.where)
+        self.monkeypatch.delenv("LD_PRELOAD")
+        return made
+
+
+@pytest.mark.parametrize("skew", [150, -150])
+def test_a_lease_and_clocks_that_are_wrong(start, tmp_path, monkeypatch, skew):
+    """A lease that is renewed is never free; that of a dead holder is, after its time."""
+    here = Machine(start, tmp_path, monkeypatch, "laptop", 0)
+    there = Machine(start, tmp_path, monkeypatch, "head", skew)
+    laptop, text = here.adapter(), ""
+    laptop.swap("", RULE)
+    laptop.launch(tags=HEAD)
+    head = there.adapter()
+    for renewals in range(8):
+        until = laptop.ask("swap", expect="", value="")["now"] + 90
+        text = record(lease={"epoch": 1, "until": until})
+        laptop.swap(laptop.swap("", ""), text)
+        for _ in range(3):
+            seen = head.ask("swap", expect="", value="")
+            assert seen["value"] == text and seen["now"] < until, (renewals, seen)
+            here.wait(10), there.wait(10)
+    there.wait(60)
+    head.close()
+    head = there.adapter()
+    assert head.ask("swap", expect="", value="")["now"] < until + 10
+    there.wait(15)
+    assert head.ask("swap", expect="", value="")["now"] >= until + 10
+    mine = record(lease={"epoch": 2, "until": until + 300})
+    assert head.swap(text, mine) == mine
+    assert head.ask("swap", expect="", value="")["now"] < until + 300
+    here.wait(60)
+    assert laptop.ask("swap", expect="", value="")["now"] < until + 300
+
+
+def test_a_lease_that_ended_long_ago_is_free_at_once(start, tmp_path, monkeypatch):
+    here = Machine(start, tmp_path, monkeypatch, "laptop", 0)
+    laptop = here.adapter()
+    until = int(time.time()) + 90
+    laptop.swap("", record(lease={"epoch": 1, "until": until}))
+    laptop.launch(tags=HEAD)
+    here.wait(1100)
+    other = Machine(start, tmp_path, monkeypatch, "head", 1100).adapter()
+    assert other.ask("swap", expect="", value="")["now"] >= until + 10
+    assert laptop.ask("swap", expect="", value="")["now"] >= until + 10
+
+
 def test_two_processes_change_the_file_of_the_machine(start, tmp_path):
     laptop, other = start(), tmp_path / "laptop" / "ray-class.json"
     made = laptop.launch()["machines"][0]["id"]
@@ -336,6 +404,7 @@ def test_rules(tmp_path, name):
     status, out, err = conform(tmp_path, "rules", RAY_CLASS=f"toy_cloud.{name}")
     assert status == 0, out + err[-3000:]
     guarantees.check("Ray's classes", out)
+    assert guarantees.LATE in out, out
 
 
 # ---- Ray's own classes, with stubs of their SDKs ----

@@ -215,13 +215,13 @@ static void poll_setup(struct sim_process *process, struct sim_instance *instanc
     if (!report->has_contact || instance->setup_begun_ms == 0) {
         report->has_contact = true;
         instance->setup_begun_ms = instance->setup_begun_ms > 0 ? instance->setup_begun_ms : now;
-        controller_set_up(process->controller, number, SETUP_CONTACT);
+        controller_set_up(process->controller, number, SETUP_CONTACT, false);
         controller_tag(process->controller, number, STR("ray-node-status"), STR("setting-up"),
                        true);
     }
     if (now >= instance->setup_begun_ms + instance->setup_ms) {
         report->needs_set_up = report->has_contact = false;
-        controller_set_up(process->controller, number, SETUP_DONE);
+        controller_set_up(process->controller, number, SETUP_DONE, false);
         controller_tag(process->controller, number, STR("ray-node-status"), STR("up-to-date"),
                        false);
     }

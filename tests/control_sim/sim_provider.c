@@ -438,6 +438,13 @@ static void list(struct provider *base, provider_machines_fn *done, void *contex
 
 /* ---- the provider ---- */
 
+static struct provider_type_facts type_facts(struct provider *base, size_t type)
+{
+    (void)base;
+    (void)type;
+    return (struct provider_type_facts){0};
+}
+
 static void close_provider(struct provider *base)
 {
     struct sim_provider *provider = (struct sim_provider *)base;
@@ -459,6 +466,7 @@ struct provider *sim_provider_new(struct sim_process *process)
 {
     static const struct provider_ops ops = {.name = "sim",
                                             .preflight = preflight,
+                                            .type_facts = type_facts,
                                             .take = take,
                                             .renew = renew,
                                             .release = release,

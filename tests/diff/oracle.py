@@ -119,10 +119,20 @@ def cached_defaults(read, provider):
     name = provider["type"]
     if name not in _defaults:
         _defaults[name] = read(provider)
+        if name == "gcp":
+            boot_a_kept_image(_defaults[name])
     return copy.deepcopy(_defaults[name])
 
 
 # --- one configuration -------------------------------------------------------
+
+
+def boot_a_kept_image(defaults):
+    """DELIBERATE DIFFERENCE 3: Google has ended the image family of Ray's default."""
+    for kind in defaults["available_node_types"].values():
+        kind["node_config"]["disks"][0]["initializeParams"] = {
+            "diskSizeGb": 60,
+            "sourceImage": "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts"}
 
 
 def provider_class(config):

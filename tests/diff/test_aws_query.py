@@ -28,7 +28,8 @@ DEPTH = 6
 OPERATIONS = {
     "ec2": ["RunInstances"] * 20 + [
         "AuthorizeSecurityGroupEgress", "AuthorizeSecurityGroupIngress",
-        "CancelSpotInstanceRequests", "CreateKeyPair", "CreateSecurityGroup", "CreateTags",
+        "CancelSpotInstanceRequests", "CreateKeyPair", "CreateLaunchTemplate",
+        "CreateLaunchTemplateVersion", "CreateSecurityGroup", "CreateTags",
         "DeleteKeyPair", "DeleteLaunchTemplateVersions", "DeleteSecurityGroup", "DeleteTags",
         "DeleteVolume",
         "DescribeAccountAttributes", "DescribeAvailabilityZones", "DescribeImages",
@@ -38,8 +39,8 @@ OPERATIONS = {
         "DescribeRegions",
         "DescribeRouteTables", "DescribeSecurityGroups", "DescribeSpotInstanceRequests",
         "DescribeSpotPriceHistory", "DescribeSubnets", "DescribeTags", "DescribeVolumes",
-        "DescribeVpcs", "ImportKeyPair", "RevokeSecurityGroupIngress", "StartInstances",
-        "StopInstances", "TerminateInstances"],
+        "DescribeVpcs", "ImportKeyPair", "ModifyLaunchTemplate", "RevokeSecurityGroupIngress",
+        "StartInstances", "StopInstances", "TerminateInstances"],
     "iam": ["AddRoleToInstanceProfile", "AttachRolePolicy", "CreateInstanceProfile", "CreateRole",
             "DeleteInstanceProfile", "DeleteRole", "DeleteRolePolicy", "DetachRolePolicy",
             "GetInstanceProfile", "GetRole", "ListAttachedRolePolicies", "ListRolePolicies",

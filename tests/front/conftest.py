@@ -8,10 +8,16 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import gce_front  # noqa: E402
+import shard  # noqa: E402
 from front import Front, missing, zygote  # noqa: E402
+
+
+def pytest_addoption(parser):
+    shard.add_option(parser)
 
 
 def pytest_configure(config):
@@ -21,7 +27,9 @@ def pytest_configure(config):
             zygote(kind)  # loads while pytest collects tests
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(trylast=True)  # so that shards of what -k and -m select have the same size
+def pytest_collection_modifyitems(config, items):
+    shard.keep_shard(config, items)
     if os.environ.get("SHOAL_REQUIRE_BED") == "1":
         return
     for item in items:

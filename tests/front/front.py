@@ -16,8 +16,8 @@ front, with faults, lag, call log, IAM, metadata service); ssh, sshd, host keys,
 processes, addresses; gRPC and Ray's messages between Shoal and the GCS.
 Stand-ins: Ray (`ray start`, `ray stop`; machine/gcs.py and machine/raylet: no tasks, demand comes
 from /tmp/ray/demand.json); cloud-init (keys, files and commands of user-data, written from
-outside); shutdown; docker, after `front.install_docker()` (machine/docker). Not there: systemd,
-PAM, security groups (every port is open); the disk below a machine is this host's root.
+outside); shutdown; nvidia-smi; docker, after `front.install_docker()` (machine/docker). Not there:
+systemd, PAM, security groups (every port is open); the disk below a machine is this host's root.
 
 SHOAL_BUILD  the build directory (default: build in the repository)
 """
@@ -52,7 +52,7 @@ LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 PROGRAMS = ("unshare", "nsenter", "setpriv", "ip", "ssh", "sshd", "rsync", "sudo")
 # This cloud delays nothing for longer. The program waits until a call can no longer take effect, or
 # until a listing is complete; here that takes seconds, not minutes.
-TIMES = "horizon=2000,call_timeout=10000"
+TIMES = "horizon=2000,call_timeout=10000,look_again=200"
 
 
 def missing():
@@ -92,12 +92,12 @@ def forget_dead():
             shutil.rmtree(pid.parent, ignore_errors=True)
 
 
-def zygote(kind="aws"):
-    """One per test process and cloud; it has moto loaded."""
+def zygote(*kind):
+    """One per test process, cloud and region; it has moto loaded."""
     with _lock:
         if kind not in _zygotes or _zygotes[kind].poll() is not None:
             forget_dead()
-            _zygotes[kind] = subprocess.Popen([sys.executable, str(HERE / "zygote.py"), kind],
+            _zygotes[kind] = subprocess.Popen([sys.executable, str(HERE / "zygote.py"), *kind],
                                               stdin=subprocess.PIPE, text=True)
             atexit.register(_zygotes[kind].kill)
     return _zygotes[kind]
@@ -113,7 +113,7 @@ class Done:
         self.words, self.status, self.out, self.err = words, status, out, err
         self.seconds = seconds
 
-    def __str__(self):
+    def __repr__(self):
         return (f"shoal {' '.join(self.words)}: exit {self.status} after {self.seconds:.1f} s\n"
                 f"--- out\n{self.out[-6000:]}\n--- err\n{self.err[-6000:]}")
 
@@ -215,6 +215,14 @@ class Laptop:
                         encoding="utf-8")
         return path
 
+    def record(self, name):
+        """The one file of this name that shoal keeps of its clusters, or None. A log of a node can
+        have the same name as a record.
+        """
+        found = [p for p in self.state.rglob(name) if p.parent.name != "log"]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
     def leftovers(self):
         """Files of any cluster that shoal still keeps."""
         return sorted(str(p.relative_to(self.state)) for p in self.state.rglob("*") if p.is_file())
@@ -305,8 +313,11 @@ class Front(client.Bed):
 
     kind, laptop_class, delays = "aws", Laptop, settings.SHORT
 
-    def __init__(self, program=None, times=TIMES, **tunables):
-        """`times`: SHOAL_TEST_TIMES of laptops and machines; "": the timeouts of production."""
+    def __init__(self, program=None, times=TIMES, region=None, **tunables):
+        """`times`: SHOAL_TEST_TIMES of laptops and machines; "": the timeouts of production.
+        `region`: the only one of the account, instead of those in the bed's settings.
+        """
+        self.region = region
         self.times = {"SHOAL_TEST_TIMES": times} if times else {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-front-", dir=PLACE))
         self.folder.chmod(0o755)
@@ -319,7 +330,7 @@ class Front(client.Bed):
             raise
 
     def _boot(self, program, tunables):
-        parent = zygote(self.kind)
+        parent = zygote(self.kind, *([self.region] if self.region else []))
         with _lock:
             parent.stdin.write(json.dumps({"folder": str(self.folder)}) + "\n")
             parent.stdin.flush()

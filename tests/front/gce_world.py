@@ -12,7 +12,7 @@ import thin
 import world
 from cloud import nodes, server, settings
 from cloud.wire import Reply
-from gce import control, discovery, front, log, machines, tls
+from gce import capacity, control, discovery, front, log, machines, tls
 from gce import settings as google
 
 METADATA_NAMES = "metadata.google.internal metadata"
@@ -45,6 +45,7 @@ class ThinMachines(thin.Bodies, machines.Machines):
         thin.Bodies.__init__(self)
         machines.Machines.__init__(self, cloud)
         self.nodes, self.faults, self.env = {}, [], {}
+        self.caller = settings.LAPTOP  # the address of all laptops, as the Internet sees it
 
     def start(self, instance):
         found = [f for f in self.faults if f["count"] > 0]
@@ -86,9 +87,20 @@ class ThinMachines(thin.Bodies, machines.Machines):
         thin.put(upper / "etc/hosts", hosts(f"{node.private} {full} {node.name}",
                                             f"{settings.IMDS} {METADATA_NAMES}"))
         thin.put(upper / "etc/hostname", node.name + "\n")
+        thin.put_gpus(upper, self._gpus(node), self.cloud.tunables.driver)
         for_sshd, for_profile = nodes.Nodes.env_files(self)
         thin.put(upper / "etc/ssh/thin_sshd_config", thin.SSHD + for_sshd)
         thin.put(upper / "etc/profile.d/front.sh", for_profile)
+
+    def _gpus(self, node):
+        """How many GPUs the driver of its image shows."""
+        value = node.instance.value
+        disk = self.cloud.store.get(node.instance.made[0]) if node.instance.made else None
+        if not disk or "nvidia" not in disk.value.get("sourceImage", ""):
+            return 0
+        built_in = capacity.machine_type(value["machineType"].rpartition("/")[2])[2]
+        added = sum(int(gpu["acceleratorCount"]) for gpu in value.get("guestAccelerators", []))
+        return built_in[1] if built_in else added
 
     def _host_name(self, node):
         return node.name
@@ -98,6 +110,7 @@ class ThinMachines(thin.Bodies, machines.Machines):
         return {"THIN_DISK_SIZE": "32k" if "disk-full" in node.faults else "",
                 "THIN_NO_SSHD": "1" if "no-sshd" in node.faults else "",
                 "THIN_BOOT_DELAY": str(max(0.0, delay)),
+                "THIN_NO_STARTUP": "" if self.cloud.tunables.startup else "1",
                 "THIN_NO_AGENT": "1" if self.cloud.tunables.boot < 0 else ""}
 
     def _ended_by_itself(self, node):
@@ -138,6 +151,10 @@ class ThinControl(world.MachineControl, control.Control):
 
     def do_env(self, **names):
         self.bodies().env = names
+        return {}
+
+    def do_caller(self, address):
+        self.bodies().caller = address
         return {}
 
     def do_fault(self, **fields):
@@ -186,7 +203,7 @@ class GceWorld(world.World):
     def caller(self, call):
         """The address from which a call comes, as the Internet sees it."""
         found = self.cloud.instance_at(call.source)
-        address = found.public if found else settings.LAPTOP
+        address = found.public if found else self.cloud.machines.caller
         return Reply(200 if address else 503, f"{address}\n".encode(),
                      {"Content-Type": "text/plain"})
 

@@ -72,8 +72,10 @@ class Clock:
 class Scene:
     """A front with movable clocks."""
 
+    front_class = Front
+
     def __init__(self, program=None, skews=None, **tunables):
-        self.front = Front(program, times=TIMES, **tunables)
+        self.front = self.front_class(program, times=TIMES, **tunables)
         self.skews = skews or {}
         self.shim = self.front.folder / "clock_shim.so"
         shutil.copy(SHIM, self.shim)
@@ -207,6 +209,7 @@ class Held:
     template: str = ""
     number: int = 0   # epoch of its own claim; 0: none
     end: float = 0.0  # as last written, on the cloud's clock
+    service_end: float = 0.0  # of the lease of a head's service that it has read; 0: there was none
 
 
 def counting_claims(rows):
@@ -219,6 +222,21 @@ def counting_claims(rows):
         if not chain or after == max(chain):
             chain[row["lease"]["number"]] = (row["done_at"], actor(row))
     return found
+
+
+def follow(holders, row, chains):
+    """Who holds each lease since this call, and until when: {template: (controller, end)}."""
+    lease = row.get("lease") or {}
+    if lease.get("claim") and lease["number"] in chains.get(lease["template"], {}):
+        holders[lease["template"]] = (actor(row), float(CLAIM.match(lease["claim"])[3]))
+    elif "end" in lease and row["status"] == 200 and \
+            holders.get(lease["template"], ("",))[0] == actor(row):
+        holders[lease["template"]] = (actor(row), float(lease["end"].split()[1]))
+
+
+def service_end(holders):
+    """When the lease of a head's service ends; 0: none holds one."""
+    return max((end for holder, end in holders.values() if holder.startswith("i-")), default=0.0)
 
 
 def learn(held, row, chains, lag):
@@ -239,9 +257,13 @@ def learn(held, row, chains, lag):
 
 
 def calls_without_lease(scene, lag):
-    """Creating calls of controllers that could have known that they did not hold the lease."""
+    """Creating calls of controllers that could have known that they did not hold the lease.
+
+    `up` on a cluster whose head's service holds the lease changes the policy of the head's role:
+    the head may not do that itself. It may only while that lease, as it has read it, lasts.
+    """
     rows = scene.front.calls()
-    wrong, chains, controllers = [], counting_claims(rows), {}
+    wrong, chains, controllers, holders = [], counting_claims(rows), {}, {}
     moments = [(row["came_at"], 1, n, row) for n, row in enumerate(rows)
                if creates(row) and actor(row) and not scene.was_asleep(row)]
     moments += [(row["came_at"] + row["ms"] / 1000, 0, n, row) for n, row in enumerate(rows)
@@ -249,7 +271,12 @@ def calls_without_lease(scene, lag):
     for _, is_sent, _, row in sorted(moments, key=lambda moment: moment[:3]):
         held = controllers.setdefault(actor(row), Held())
         if not is_sent:
+            follow(holders, row, chains)
             learn(held, row, chains, lag)
+            if row["action"] == "DescribeLaunchTemplateVersions":
+                held.service_end = service_end(holders)
+        elif row["action"] == "PutRolePolicy" and row["came_at"] <= held.service_end:
+            pass
         elif not held.number:
             wrong.append(f"{actor(row)} sent {row['action']} without a lease")
         elif row["came_at"] > held.end:

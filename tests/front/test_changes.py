@@ -31,15 +31,15 @@ def test_plan_shows_and_changes_nothing(front):
     file = laptop.file("cluster.yaml", content)
     done = laptop.run("plan", "--detailed-exitcode", file)
     assert done.status == 2, str(done)
-    assert "+ launch   head m5.large  $0.096/h" in done.out, str(done)
-    assert "+ launch   2 x m5.large  (worker)  $0.096/h each" in done.out, str(done)
-    assert "$0.00/h now, $0.29/h after" in done.out, str(done)
+    assert "+ launch   head m5.large  $0.10/h" in done.out, str(done)
+    assert "+ launch   2 x m5.large  (worker)  $0.10/h each" in done.out, str(done)
+    assert "$0.00/h now, $0.31/h after" in done.out, str(done)
     assert mutations(front) == []
     assert laptop.leftovers() == []
     laptop("up", "-y", file)
     before = len(mutations(front))
     done = laptop("plan", "--detailed-exitcode", file)
-    assert "Nothing to do. Price: $0.29/h." in done.out, str(done)
+    assert "Nothing to do. Price: $0.31/h." in done.out, str(done)
     # A command changes: Ray is restarted everywhere.
     laptop.file("cluster.yaml", {**content, "setup_commands": ["true"]})
     done = laptop.run("plan", "-o", "json", "--detailed-exitcode", file)
@@ -71,8 +71,8 @@ def test_the_question_is_the_plan(front):
     laptop = front.laptop()
     content = front.cluster("demo", workers=1)
     file = laptop.file("cluster.yaml", content)
-    question = (rb"This will launch 2 instances: head m5.large \(\$0.096/h\), "
-                rb"1 x m5.large \(\$0.096/h\): \$0.19/h. Confirm \[y/N\]: ")
+    question = (rb"This will launch 2 instances: head m5.large \(\$0.10/h\), "
+                rb"1 x m5.large \(\$0.10/h\): \$0.20/h. Confirm \[y/N\]: ")
     said, status = answer(laptop, file, question, b"n\n")
     assert status == 1 and "nothing was changed" in said, said
     assert mutations(front) == [] and front.alive() == []

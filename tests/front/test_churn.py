@@ -107,7 +107,8 @@ def test_a_head_that_can_never_work(front, cause):
     assert seconds < SOON, (seconds, got.text)
     assert len(launched(front)) == (0 if cause == "capacity" else 1)
     text = status(front, file)
-    assert "the last `shoal up` failed" in text and has(SAID[cause][2], text), text
+    told = "error: head (" if cause == "setup" else "the last `shoal up` failed"
+    assert told in text and has(SAID[cause][2], text), text
     # A second `up`: the same head, no further instance of any type.
     before = len(front.machines(states=(*LIVE, "terminated")))
     got, _ = up(front, file, cause)

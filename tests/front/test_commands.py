@@ -238,8 +238,19 @@ def test_a_teammate_uses_the_cluster(front):
     key_file = alice.folder / "exported.key"
     key_file.write_text("")
     key_file.chmod(0o644)
-    alice("-c", 'exec "$0" key export "$1" > "$2"', front.program, alices, key_file, program="sh")
-    assert key_file.read_text() == exported and key_file.stat().st_mode & 0o777 == 0o600
+    into = 'exec "$0" key export "$1" > "$2"'
+    # The shell has made the file: who opened it already would read the key.
+    done = alice.run("-c", into, front.program, alices, key_file, program="sh")
+    assert done.status == 2 and "-o cluster.key" in done.err and key_file.read_text() == ""
+    key_file.chmod(0o600)
+    alice("-c", into, front.program, alices, key_file, program="sh")
+    assert key_file.read_text() == exported
+    done = alice.run("key", "export", alices, "-o", key_file)
+    assert done.status == 1 and "File exists" in done.err
+    alice("-c", 'umask 0; exec "$0" key export "$1" -o "$2"', front.program, alices, "new.key",
+          program="sh")
+    made = alice.here / "new.key"
+    assert made.read_text() == exported and made.stat().st_mode & 0o777 == 0o600
     done = bob.run("key", "import", wrong, "-", text=exported)
     assert done.status == 1 and "another cluster" in done.err
     for cut in (exported[:200], exported[:-40], "nothing"):
@@ -405,7 +416,7 @@ def test_the_dump_has_no_secrets(front):
     dump = laptop.here / "dump.txt"
     text = dump.read_text()
     assert dump.stat().st_mode & 0o777 == 0o600
-    folder = next(laptop.state.rglob("secret")).parent
+    folder = laptop.record("secret").parent
     token = (front.head("dump").home / ".ray/auth_token").read_text().strip()
     secrets = ["plantedOne123", "plantedTwo456", "plantedThree789", token,
                (folder / "secret").read_text().strip(), laptop.more["AWS_SECRET_ACCESS_KEY"],
@@ -418,7 +429,8 @@ def test_the_dump_has_no_secrets(front):
                   "==== processes ===="):
         assert there in text, there
     laptop("cluster-dump", "--no-logs", "--no-processes", "--no-pip", "--host", "x", file)
-    less = next(laptop.here.glob("dump-dump-*.txt")).read_text()
+    less_dump, = laptop.here.glob("dump-dump-*.txt")
+    less = less_dump.read_text()
     assert "x.log ====" in text and "x.log ====" not in less and "==== processes" not in less
     # With a container, Ray's parts come from there; the container's token is masked, too.
     docker = {"image": "an-image", "container_name": "ray"}
@@ -485,4 +497,32 @@ def test_a_laptop_with_a_new_address(front):
     assert "the next shoal up removes rules of other addresses" in " ".join(err.split())
     assert not front.calls(action="RevokeSecurityGroupIngress")
     laptop("down", "-y", file)
+    assert front.remains() == {}
+
+
+def test_a_head_that_ssh_does_not_reach(front):
+    """The rule may be for another address than the one that ssh comes from: say which one it is."""
+    laptop = front.laptop()
+    front.launch_fault("no-sshd", type="m5.large", count=0)
+    file = laptop.file("cluster.yaml", front.cluster("far", workers=0))
+    done = laptop.run("up", "-y", file, env={"AUTOSCALER_NODE_START_WAIT_S": "20"})
+    assert done.status == 1, done
+    assert re.search(r"yet\. sg-\w+ allows ssh from [\d.]+/32: if your ssh leaves", done.err), done
+    laptop("down", "-y", file)
+
+
+def test_stopped_workers_are_billed(front):
+    """Idle workers are terminated; only `stop` keeps them, and `start` may not need all of them."""
+    laptop = front.laptop()
+    config = front.cluster("kept", workers=1)
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    assert "stopped worker" not in laptop("status", file).out
+    laptop("stop", "-y", file)
+    laptop.file("cluster.yaml", fewer(config, 0))
+    laptop("up", "-y", file)
+    wait_for(lambda: "1 stopped worker is kept for the next scale-up: disks are billed"
+             in laptop("status", file).out, 60, 0.5, "the sentence about disks")
+    assert json.loads(laptop("status", "-o", "json", file).out)["stopped_workers"] == 1
+    laptop("down", "-y", "--terminate", file)
     assert front.remains() == {}

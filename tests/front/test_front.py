@@ -1,9 +1,11 @@
 """The front itself: whole clusters without containers come up, go down, and leave nothing."""
 
+import base64
 import os
 import pathlib
+import sys
 
-from front import Front, wait_for
+from front import IMAGE, Front, wait_for
 
 
 def test_up_and_down(front):
@@ -75,3 +77,65 @@ def test_a_killed_front_takes_everything_with_it():
 
     wait_for(lambda: not left(), 10, 0.05, "the end of all processes")
     assert not front.folder.exists()
+
+
+TEMPLATE = """
+import base64, boto3, sys
+print(boto3.client("ec2").create_launch_template(LaunchTemplateName="mine", LaunchTemplateData={
+    "InstanceType": "m5.large", "ImageId": sys.argv[1],
+    "UserData": base64.b64encode(sys.argv[2].encode()).decode(),
+    "MetadataOptions": {"HttpPutResponseHopLimit": 2, "InstanceMetadataTags": "enabled"}})[
+        "LaunchTemplate"]["LaunchTemplateId"])
+"""
+METADATA = """
+where=http://169.254.169.254/latest
+token=$(curl -sX PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' $where/api/token)
+for path in user-data meta-data/tags/instance/ray-node-type
+do curl -sf -H "X-aws-ec2-metadata-token: $token" $where/$path || exit; done
+"""
+
+
+def test_a_launch_template_keeps_its_settings(front):
+    """Also if the head launches: its user data is in our message, its metadata options count."""
+    laptop = front.laptop("alice")
+    config = front.cluster("demo", workers=2)
+    made = laptop("-c", TEMPLATE, IMAGE, "#!/bin/sh\necho MINE\n", program=sys.executable)
+    config["available_node_types"]["worker"].update(
+        min_workers=1, node_config={"LaunchTemplate": {"LaunchTemplateId": made.out.strip()}})
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    worker = next(m for m in front.alive("demo") if m.kind == "worker")
+    packed = base64.b64encode(METADATA.encode()).decode()
+    said = worker.run("bash", "-c", f"echo {packed} | base64 -d | bash")
+    assert "echo MINE" in said and "ssh_authorized_keys" in said
+    assert said.endswith("worker"), said  # the tags are in the metadata
+    front.head("demo").run("sh", "-c", """echo '[{"CPU": 1}, {"CPU": 1}, {"CPU": 1}]' """
+                                       "> /tmp/ray/demand.json")
+    wait_for(lambda: len(front.alive("demo")) == 3, 60, 0.1, "a worker that the head launched")
+    # What cannot be combined is refused before anything is made.
+    made = laptop("-c", TEMPLATE.replace('"mine"', '"odd"'), IMAGE, "echo MINE",
+                  program=sys.executable)
+    config["cluster_name"] = "odd"
+    config["available_node_types"]["worker"]["node_config"]["LaunchTemplate"][
+        "LaunchTemplateId"] = made.out.strip()
+    done = laptop.run("check", laptop.file("odd.yaml", config))
+    assert done.status == 1 and "does not start with a header that cloud-init knows" in done.out
+    assert '"LaunchTemplate": {' in done.out
+    laptop("down", "-y", file)
+
+
+def test_a_file_without_an_image_scales(front):
+    """The head launches workers from the image that `up` chose; it may not look for one itself."""
+    laptop = front.laptop("alice")
+    config = front.cluster("demo", workers=1)
+    config["provider"]["region"] = "us-east-1"
+    config["available_node_types"]["worker"]["min_workers"] = 0
+    del config["available_node_types"]["head"]["node_config"]["ImageId"]  # both have the same one
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    front.head("demo").run("sh", "-c", """echo '[{"CPU": 1}, {"CPU": 1}]' > /tmp/ray/demand.json""")
+    wait_for(lambda: len(front.alive("demo")) == 2, 60, 0.1, "a worker that the head launched")
+    refused = [row for row in front.calls() if row.get("refused") and row["who"] != "laptop"]
+    assert refused == [], refused
+    laptop("down", "-y", file)
+    assert front.remains() == {}

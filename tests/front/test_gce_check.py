@@ -1,11 +1,16 @@
 """`shoal check` and the checks of `up` on Google Compute Engine's stand-in."""
 
 import json
+import pathlib
+import re
 
 import pytest
 import yaml
 
 import gce_front
+from gce import discovery, iam
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(name="front", scope="module")
@@ -44,9 +49,18 @@ def test_a_file_that_fits(front, laptop):
     assert "123456789012-compute@developer.gserviceaccount.com, for the head" in done.out
     assert "not checked:" not in done.out
     calls = front.calls()[before:]
-    assert len(calls) <= 13, calls
+    assert len(calls) <= 18, calls  # four ask for policies, two for the account of Ray's launcher
     assert "bug" not in front.log()
     assert front.remains() == {}
+
+
+def test_the_default_file_is_ready(laptop):
+    """A file with a provider section only: its images are families that Google still has."""
+    file = {"cluster_name": "minimal", "provider": {
+        "type": "gcp", "project_id": "shoal-test", "region": "us-central1",
+        "availability_zone": "us-central1-a"}}
+    done = check(laptop, file)
+    assert done.status == 0 and "with ubuntu-2204-jammy" in done.out, done.out
 
 
 def test_what_the_file_names_exists(front, laptop):
@@ -88,13 +102,44 @@ def test_missing_permissions(front):
     assert "not checked: " in done.out
 
 
-def test_os_login(front, laptop):
-    front.set(require_os_login=1)
-    done = check(laptop, front.cluster("demo", workers=2))
-    assert done.status == 0 and "requires OS Login" in done.out
-    front.set(require_os_login=0)
+@pytest.mark.parametrize("constraint, says, fits", [
+    ("requireOsLogin", "requires OS Login", None),
+    ("vmExternalIpAccess", "use_internal_ips: true", {"use_internal_ips": True}),
+    ("disableGuestAttributesAccess", "ssh host keys", None),
+    ("requireShieldedVm", "enableSecureBoot: true",
+     {"shieldedInstanceConfig": {"enableSecureBoot": True}}),
+])
+def test_a_policy_of_the_organization(front, laptop, constraint, says, fits):
+    """An error with the policy's name, before anything is created, unless the file fits it."""
+    file = front.cluster("demo", workers=2)
+    front.policy(constraint=constraint)
+    done = check(laptop, file)
+    assert done.status == 1 and f"constraints/compute.{constraint}" in done.out, done.out
+    assert says in done.out and "is ready" not in done.out
+    assert laptop.run("up", "-y", laptop.file("c.yaml", file)).status == 1
+    assert front.remains() == {}
+    if fits:
+        file = with_node(front, **{k: v for k, v in fits.items() if k != "use_internal_ips"})
+        file["provider"].update({k: v for k, v in fits.items() if k == "use_internal_ips"})
+        assert constraint not in check(laptop, file).out
+    front.policy(constraint=constraint, on=False)
     done = laptop("check", "-o", "json", laptop.file("c.yaml", front.cluster("demo", workers=2)))
     assert json.loads(done.out)["warnings"] == 0
+
+
+def test_the_role_of_shoal_policy_has_every_method(front, laptop):
+    """Also of methods that are called only after a lost reply or a deletion by others."""
+    file = laptop.file("cluster.yaml", front.cluster("roled"))
+    role = yaml.safe_load(laptop("policy", file).out)
+    document = discovery.Document(discovery.compute_document(discovery.NEWEST))
+    methods = {method.action: method for method in document.methods.values()}
+    named = {word for path in (REPOSITORY / "src/provider/gcp").rglob("*.c")
+             for word in re.findall(r'"([a-zA-Z]+\.[a-zA-Z]+)"', path.read_text())}
+    calls = [methods[name] for name in named if name in methods]
+    assert len(calls) > 25, calls
+    needed = {iam.permission_of(method): method.action for method in calls}
+    missing = {p: action for p, action in needed.items() if p not in role["includedPermissions"]}
+    assert not missing, missing
 
 
 def test_the_role_of_shoal_policy_is_enough(front, laptop):

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from cloud import settings as bed
 from front import wait_for
 from points import Points
 from test_commands import PROXY
@@ -104,9 +105,12 @@ def test_up_again_changes_nothing(front, laptop):
 
 def test_stop_and_start(front, laptop):
     """The same instances with their disks, also when `start` is killed. A worker that stopped
-    itself is not started: it is deleted.
+    itself is not started: it is deleted. The head has a local SSD, which a stop must discard.
     """
     config = cluster(front, 2, setup_commands=["echo again >> ~/setup"])
+    config["available_node_types"]["head"]["node_config"]["disks"].append({
+        "type": "SCRATCH",
+        "initializeParams": {"diskType": "zones/us-central1-a/diskTypes/local-ssd"}})
     config["provider"].pop("cache_stopped_nodes")
     file = laptop.file("cluster.yaml", config)
     laptop("up", "-y", file)
@@ -182,9 +186,34 @@ def test_a_startup_script_of_the_file(front, laptop):
     laptop("up", "-y", file)
     machine, = workers(front)
     wait_for(lambda: (machine.disk / "var/mine").exists(), 20, 0.1, "the script")
-    assert machine.run("cat", "/var/mine") == "/run/shoal-boot/startup-script 'it'\n"
+    assert machine.run("cat", "/var/mine") == "/var/lib/shoal-boot/startup-script 'it'\n"
     items = {item["key"]: item["value"] for item in machine.row["metadata"]["items"]}
     assert items["other"] == "kept"
+    down(front, laptop, file)
+
+
+def test_exec_from_another_address(front, laptop):
+    """The laptop is somewhere else, and nothing gets through: `exec` lets it in."""
+    file = laptop.file("cluster.yaml", cluster(front, 0))
+    laptop("up", "-y", file)
+    head = front.head("demo")
+    front.caller(address="203.0.113.7")
+    here = [bed.GATEWAY, bed.LAPTOP]
+    before = [head.run("ip", "route", "show", f"{a}/32", user="root").strip() for a in here]
+    for address in here:
+        head.run("ip", "route", "replace", "blackhole", f"{address}/32", user="root")
+    child = laptop.start("exec", file, "echo here")
+    wait_for(lambda: front.calls(action="firewalls.patch"), 60, 0.1, "the change of the rule")
+    for address, route in zip(here, before):
+        head.run("ip", "route", "del", "blackhole", f"{address}/32", user="root")
+        if route:
+            head.run("ip", "route", "replace", *route.split(), user="root")
+    out, err = child.communicate(timeout=120)
+    assert out == "here\n", err
+    ranges = [rule["sourceRanges"] for rule in front.truth()["firewalls"]
+              if rule.get("sourceRanges")]
+    assert ranges == [[f"{bed.LAPTOP}/32", "203.0.113.7/32"]], ranges
+    front.caller(address=bed.LAPTOP)
     down(front, laptop, file)
 
 
@@ -300,6 +329,16 @@ def test_a_worker_without_its_head(front, laptop, account):
     down(front, laptop, file)
 
 
+def test_an_image_that_does_not_run_the_startup_script(front, laptop):
+    """The worker works, but would bill for ever if it lost its head: an event says so."""
+    front.set(startup=0)
+    file = laptop.file("cluster.yaml", cluster(front, 1))
+    laptop("up", "-y", file)
+    wait_for(lambda: "worker-1: has no dead-man switch" in laptop("events", file).out, 120, 1,
+             "the warning")
+    down(front, laptop, file)
+
+
 # ---- killed ----
 
 
@@ -333,4 +372,48 @@ def test_killed(front, laptop, point, follow):
     elif follow == "again":
         laptop("up", "-y", file)
         assert len(front.alive("demo")) == 3
+    down(front, laptop, file)
+
+
+def test_a_policy_that_the_checks_do_not_see(front, laptop):
+    """Google refuses the head, and the next `up` does not repeat that launch."""
+    file = laptop.file("cluster.yaml", cluster(front, 0))
+    front.fault("projects.getEffectiveOrgPolicy", "error", count=0, status=403)
+    front.policy(constraint="vmExternalIpAccess")
+    done = laptop.run("up", "-y", file)
+    assert done.status == 1 and "constraints/compute.vmExternalIpAccess violated" in done.err, done
+    front.clear()
+    laptop("up", "-y", file)
+    down(front, laptop, file)
+
+
+def test_workers_against_a_policy_do_not_stop_the_rest(front, laptop):
+    """Launches of the type pause with Google's reason, and idle workers still end."""
+    config = cluster(front, 9, least=0, upscaling_speed=100)
+    config["available_node_types"]["worker"]["idle_timeout_s"] = 1
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    want(front, [{"CPU": 1}] * 2)
+    wait_for(lambda: workers(front), 60, 0.1, "a worker")
+    wait_for(lambda: laptop("status", file).out.count("ready") == 2, 60, 0.2, "Ray there")
+    front.policy(constraint="vmExternalIpAccess")
+    want(front, [{"CPU": 1}] * 4)
+    wait_for(lambda: "vmExternalIpAccess" in laptop("events", file).out, 60, 0.2, "the reason")
+    want(front, [])
+    wait_for(lambda: not workers(front), 120, 0.2, "the end of the idle worker")
+    down(front, laptop, file)
+
+
+def test_another_address_is_let_in(front, laptop):
+    """Home, office, VPN: `up` of a stopped cluster adds the address to the rule for ssh."""
+    config = cluster(front, 0, metadata={"shoal": {"ssh_from": ["198.18.0.0/16"]}})
+    file = laptop.file("cluster.yaml", config)
+    laptop("up", "-y", file)
+    laptop("stop", "-y", file)
+    config["metadata"]["shoal"]["ssh_from"] += ["203.0.113.7/32"]
+    laptop("up", "-y", laptop.file("cluster.yaml", config))
+    assert front.calls(action="firewalls.patch")
+    ranges = [set(rule["sourceRanges"]) for rule in front.truth()["firewalls"]
+              if rule.get("sourceRanges")]
+    assert ranges == [{"198.18.0.0/16", "203.0.113.7/32"}], ranges
     down(front, laptop, file)

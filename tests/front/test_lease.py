@@ -6,7 +6,8 @@ import pytest
 from front import wait_for
 from lease import LIVE, NAME, Scene, creates, held_call, judge, many, surplus, wait_for_all
 
-PREPARED = "AddRoleToInstanceProfile"  # the last call of `up` before its launches
+# The last call of `up` before its launches: the policy names the security group, made before it.
+PREPARED = "PutRolePolicy"
 
 
 def heads(scene):
@@ -74,6 +75,44 @@ def test_a_head_whose_launch_arrives_late_is_terminated():
         assert is_ended(scene)
 
 
+def role_changes(scene, name):
+    return [row for row in scene.front.calls() if row["as"] == name
+            and row["action"] == "PutRolePolicy" and row.get("fault") != "hold"]
+
+
+def test_the_role_changes_under_the_lease_of_the_heads_service():
+    """A second laptop's `up`: the head may not change its own role."""
+    with Scene() as scene:
+        assert scene.up("alice").wait() == 0
+        scene.second_laptop("second", "alice")
+        second = scene.up("second")
+        assert second.wait() == 0, str(second)
+        assert len(role_changes(scene, "second")) == 1, str(second)
+        assert judge(scene, 0.05) == []
+        assert is_ended(scene)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_role_is_not_changed_after_a_sleep(is_down):
+    """The lease of the service that was read before it has ended, or nothing is left."""
+    with Scene() as scene:
+        assert scene.up("alice").wait() == 0
+        scene.second_laptop("second", "alice")
+        scene.front.ask("hold", action="GetRole", identity="second", after=True)
+        second = scene.up("second")
+        assert held_call(scene.front, second) == "GetRole", str(second)
+        scene.suspend(second, 120)
+        if is_down:
+            down = scene.down("carol")
+            assert down.wait() == 0, str(down)
+        assert goes_on(scene, second) == 1, str(second)
+        assert role_changes(scene, "second") == []
+        assert is_down or "run shoal up again" in str(second), str(second)
+        assert judge(scene, 0.05) == []
+        assert is_down or is_ended(scene)
+        assert scene.front.remains() == {}
+
+
 @pytest.mark.parametrize("ahead", [150])
 def test_a_fast_clock_does_not_take_a_live_lease(ahead):
     with Scene(skews={"second": ahead}) as scene:
@@ -101,6 +140,12 @@ def test_a_deleted_lease_object_is_no_second_cluster():
         assert len({m.tag("shoal-cluster-uid") for m in scene.front.alive(NAME)}) == 1
         assert judge(scene, 0.05) == []
         assert is_ended(scene)
+
+
+def test_a_second_laptop_at_the_handover():
+    """It finds the lease with the first laptop, or with the head's service."""
+    _, reached, broken = many([268])
+    assert not broken and reached == 1, broken
 
 
 def test_ten_schedules():

@@ -50,7 +50,7 @@ def logins(front):
 
 
 def stored(laptop):
-    return next(laptop.state.rglob("*/head"), None)
+    return laptop.record("head")
 
 
 def hostname(laptop, file, **more):
@@ -136,7 +136,7 @@ def test_a_script_at_a_wrong_address(up):
         assert not left_logs(laptop)
     laptop.stop(server)
     # The head has another host key than the pinned one: ssh says so, as for every command.
-    pinned = next(laptop.state.rglob(f"known_hosts/{front.head('demo').id}"))
+    pinned = laptop.record(front.head("demo").id)
     worker = next(m for m in front.alive("demo") if m.kind == "worker")
     key = worker.run("cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
     pinned.write_text(f"{pinned.name} {key[0]} {key[1]}\n")

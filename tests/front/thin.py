@@ -72,7 +72,8 @@ def image(folder):
     put(folder / "etc/resolv.conf", "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n")
     put(folder / "etc/ssh/thin_sshd_config", SSHD)
     for name, place in {"init": "usr/local/sbin/thin-init", "shutdown": "usr/local/sbin/shutdown",
-                        "ray": "usr/local/bin/ray", "raylet": "usr/local/lib/ray-stand-in/raylet",
+                        "ray": "usr/local/bin/ray", "nvidia-smi": "usr/local/lib/nvidia-smi",
+                        "raylet": "usr/local/lib/ray-stand-in/raylet",
                         "gcs.py": "usr/local/lib/ray-stand-in/gcs.py"}.items():
         put(folder / place, (HERE / "machine" / name).read_text(encoding="utf-8"), 0o755)
     for name in ("poweroff", "reboot", "halt"):
@@ -91,6 +92,14 @@ def image(folder):
     shutil.copy("/etc/skel/.profile", home / ".profile")
     for path in (home, *home.iterdir()):
         os.chown(path, UID, UID)
+
+
+def put_gpus(upper, count, delay):
+    """An instance with GPUs, and an image with their driver, which works after `delay` seconds."""
+    if count > 0:
+        (upper / "usr/local/bin").mkdir(parents=True, exist_ok=True)
+        (upper / "usr/local/bin/nvidia-smi").symlink_to("/usr/local/lib/nvidia-smi")
+        put(upper / "etc/thin-gpus", f"{count} {time.time() + delay:.0f}\n")
 
 
 def ip_batch(lines, *words):
@@ -249,9 +258,16 @@ class ThinNodes(Bodies, nodes.Nodes):
         put(upper / "etc/hosts", f"127.0.0.1 localhost {host}\n{node.private} {host}\n")
         put(upper / "etc/hostname", host + "\n")
         self._write_commands(upper, parts, configs)
+        put_gpus(upper, self._gpus(node), self.tunables.boot_delay + self.tunables.driver)
         for_sshd, for_profile = self.env_files()
         put(upper / "etc/ssh/thin_sshd_config", SSHD + for_sshd)
         put(upper / "etc/profile.d/front.sh", for_profile)
+
+    def _gpus(self, node):
+        """How many GPUs the driver of its image shows."""
+        has_driver = any(ami.id == node.image and ami.driver for ami in settings.AMIS)
+        info = self.moto.types[node.type].get("GpuInfo", {})
+        return sum(gpu["Count"] for gpu in info.get("Gpus", [])) if has_driver else 0
 
     @staticmethod
     def _write_commands(upper, parts, configs):

@@ -123,6 +123,25 @@ class ThinControl(MachineControl, control.Control):
         made = self.cloud.identities.mint("user", name, 0)
         return {"key": made.key, "secret": made.secret, "token": made.token}
 
+    def do_role(self, name, trust, policy):
+        """A role with an instance profile of its name, made by an administrator."""
+        iam = self.cloud.moto.iam()
+        iam.create_role(name, json.dumps(trust), "/", None, "", [], None)
+        iam.put_role_policy(name, "own", json.dumps(policy))
+        iam.create_instance_profile(name, "/", [])
+        iam.add_role_to_instance_profile(name, name)
+        return {}
+
+    def do_attached(self):
+        """{cluster: ARNs of the managed policies of its head's role}."""
+        found = {}
+        for role in self.cloud.moto.iam().roles.values():
+            tags = role.tags.values() if isinstance(role.tags, dict) else role.tags or []
+            for tag in tags:
+                if tag["Key"] == "ray-cluster-name":
+                    found[tag["Value"]] = sorted(role.managed_policies)
+        return found
+
     def do_terminate(self, instance):
         """Terminate an instance as another user would in the console."""
         self.cloud.nodes.terminate(self.node(instance))

@@ -1,7 +1,7 @@
 """The parent of all fronts of one test process: has moto loaded and seeded, which takes seconds,
 and forks a front for each line of JSON on its input ({"folder": PATH}). Ends with its input.
 
-usage: zygote.py aws|gce
+usage: zygote.py aws|gce [REGION]
 """
 
 import json
@@ -19,7 +19,9 @@ sys.path[:0] = [str(HERE.parent / "bed"), str(HERE), str(HERE.parent / "gce")]
 def aws():
     """The function that makes a world of AWS."""
     import world
-    from cloud import backend
+    from cloud import backend, settings
+    if sys.argv[2:]:
+        settings.move(sys.argv[2])
     moto = backend.Moto()
     moto.seed()
     return lambda folder: world.AwsWorld(folder, moto)

@@ -34,6 +34,7 @@ import includes
 import layers
 import links
 import objects
+import prices
 import promises
 import purity
 import run
@@ -63,6 +64,10 @@ SOURCE_FAULTS = (
     ("includes", "src/config/planted.c", HEAD + '#include "value.h"\n', "relative to src/"),
     ("includes", "src/core/planted.h", HEAD + "struct planted;\n", "#pragma once"),
     ("includes", "src/misc/planted.c", HEAD + "int planted;\n", "in no layer"),
+    ("prices", "src/app/planted.c",
+     HEAD + "int planted(int x)\n{\n    return catalog_ec2_price(x);\n}\n", "hourly_price()"),
+    ("prices", "src/cli/planted.c",
+     HEAD + "int planted(int x)\n{\n    return x / PRICE_HOURS_A_MONTH;\n}\n", "hourly_price()"),
     ("failpoints", "src/io/planted.c",
      HEAD + "void planted(void)\n{\n    rename(\"a\", \"b\");\n}\n",
      "rename has no failpoint"),
@@ -172,6 +177,7 @@ class Planting(unittest.TestCase):
                 "folders": lambda: folders.check(cls.copy),
                 "style": lambda: style.check(cls.copy),
                 "failpoints": lambda: failpoints.check(cls.copy),
+                "prices": lambda: prices.check(cls.copy),
                 "promises": lambda: promises.check(cls.copy, BUILD),
                 "words": lambda: words.check(cls.copy),
                 "where": lambda: where.check(cls.copy)}

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     arena_init(&arena);
     struct str text = strcmp(argv[1], "host") == 0 ? contact_watch(timeout_ms, &arena)
                       : strcmp(argv[1], "gce") == 0
-                          ? contact_gce_hook(timeout_ms, false, false, &arena)
+                          ? contact_gce_hook(timeout_ms, false, &arena)
                           : contact_hook(timeout_ms, strcmp(argv[1], "head") == 0, &arena);
     fwrite(text.ptr, 1, text.len, stdout);
     arena_clear(&arena);

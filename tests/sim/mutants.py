@@ -69,8 +69,10 @@ EDITS = (
     ("core/live/permission.c", "!ray_view_is_fresh(core)",
      "!(ray_view_is_fresh(core) || MUTANT(ends_while_gcs_away))"),
     # An offering without capacity does not cool down.
-    ("core/live/launches.c", "if (offering < core->settings->offering_count)",
-     "if (offering < core->settings->offering_count && !MUTANT(keeps_asking_refused))"),
+    ("core/live/launches.c",
+     "    if (launch->offering >= core->settings->offering_count ||\n        (",
+     "    if (launch->offering >= core->settings->offering_count ||\n"
+     "        MUTANT(keeps_asking_refused) || ("),
     # A partial launch leaves records that are never settled.
     ("core/live/launches.c",
      "    launches_close(core, launch);\n}\n\nstatic void launches_do_apply_reply",
@@ -104,9 +106,8 @@ EDITS = (
     ("core/live/node_counts.c", "\n    return node_counts(node) ? ROLE_OTHER : ROLE_NONE;",
      "\n    return node_counts(node) && !MUTANT(ending_counts_not) ? ROLE_OTHER : ROLE_NONE;"),
     # Launches a type whose setup always fails again and again.
-    ("core/live/nodes.c", "    strike(core, &core->type_breakers[node_type(core, node)]);\n",
-     "    if (!MUTANT(never_stops)) {"
-     " strike(core, &core->type_breakers[node_type(core, node)]); }\n"),
+    ("core/live/nodes.c", "    strike(core, setups);\n",
+     "    if (!MUTANT(never_stops)) { strike(core, setups); }\n"),
     # Terminates outdated nodes without a drain.
     ("core/live/outdated.c", "    if (life->is_running && core->settings->keeps_outdated) {",
      "    if (MUTANT(kills_outdated) && (life->is_running || life->is_pending)) {\n"
@@ -118,8 +119,8 @@ EDITS = (
     ("sim/controller.c", "if (now >= action->not_after)",
      "if (now >= action->not_after && !MUTANT(acts_without_lease))"),
     # Launches before the first listing.
-    ("core/live/permission.c", "return core->listed_at >= core->trusted_from ?",
-     "return core->listed_at >= core->trusted_from || MUTANT(launches_unseen) ?"),
+    ("core/live/permission.c", "if (core->listed_at < core->trusted_from) {",
+     "if (core->listed_at < core->trusted_from && !MUTANT(launches_unseen)) {"),
     # The shell adopts machines that only have our name.
     ("sim/controller.c", "if (listed->is_ours && !listed->is_head)",
      "if ((listed->is_ours || MUTANT(adopts_by_name)) && !listed->is_head)"),

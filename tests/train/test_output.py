@@ -55,7 +55,11 @@ def test_output_survives_the_loss_of_all(cluster, tmp_path, script):
     lose_everything(cluster, name)
     training.process.wait(timeout=10)
     before = rows(log)
-    again = clusters.Training(cluster, EXAMPLES / script, *words, name=name, args=args)
+    refused = clusters.Training(cluster, EXAMPLES / script, *words, name=name, args=args,
+                                log=name + "-refused")
+    assert refused.wait(60) == 1    # nothing says that the checkpoints are this job's
+    assert "--adopt" in refused.log.read_text()
+    again = clusters.Training(cluster, EXAMPLES / script, *words, "--adopt", name=name, args=args)
     assert again.wait(200) == 0, again.log.read_text()
     first = [row["step"] for row in rows(log)[len(before):] if row["rank"] == 0]
     assert first[0] > 1, "it began again"

@@ -58,7 +58,7 @@ static inline void on_set_up(void *context, const struct managed_node *managed_n
 {
     struct scene *scene = context;
     buf_addf(&scene->told, "set up %d\n", (int)managed_node->instance);
-    controller_set_up(scene->controller, managed_node->instance, SETUP_CONTACT);
+    controller_set_up(scene->controller, managed_node->instance, SETUP_CONTACT, false);
 }
 
 static inline void on_changed(void *context, const struct managed_node *managed_node)

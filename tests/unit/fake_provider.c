@@ -404,7 +404,7 @@ static bool draft(struct provider *base, const struct launch_request *request, s
         buf_addf(&text, " %.*s=%.*s", STR_ARG(request->tags[i].key),
                  STR_ARG(request->tags[i].value));
     }
-    buf_addf(&text, "|%.*s", STR_ARG(request->user_data));
+    buf_addf(&text, "|%.*s%s", STR_ARG(request->user_data), request->rests ? "|rests" : "");
     *ret_call = arena_str(arena, buf_str(&text));
     return true;
 }

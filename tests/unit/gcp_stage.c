@@ -15,13 +15,26 @@ static void gcp_stage_log(void *context, struct str line)
     (void)line;
 }
 
+static int64_t stage_monotonic(void *context)
+{
+    const struct gcp_stage *stage = context;
+    return clock_monotonic_ms(&clock_of_machine) + stage->shift_ms;
+}
+
+static int64_t stage_wall(void *context)
+{
+    const struct gcp_stage *stage = context;
+    return clock_wall_ms(&clock_of_machine) + stage->shift_ms;
+}
+
 void gcp_stage_open(struct gcp_stage *stage, script_fn *serve, void *context)
 {
     static const struct http_limits limits = {0};
     struct err err = {0};
     memset(stage, 0, sizeof(*stage));
     stage->server = script_server_start(serve, context);
-    assert_true(loop_open(&clock_of_machine, &stage->loop, &err));
+    stage->clock = (struct clock){stage_monotonic, stage_wall, stage};
+    assert_true(loop_open(&stage->clock, &stage->loop, &err));
     assert_true(http_open(stage->loop, &limits, &stage->http, &err));
     stage->children = child_pool_new(stage->loop, 1);
     stage->log = (struct log){&clock_of_machine, NULL, LOG_LEVEL_INFO, gcp_stage_log, stage};

@@ -5,6 +5,8 @@
 #include "script_server.h"
 
 struct gcp_stage {
+    struct clock clock;
+    int64_t shift_ms; /* by how much the test has moved the clocks */
     struct loop *loop;
     struct http *http;
     struct child_pool *children;
@@ -18,6 +20,6 @@ struct gcp_stage {
     struct provider *provider;
 };
 
-/* For project "p", region "us", zone "us-a" and cluster "demo". */
+/* Must stay where it is. For project "p", region "us", zone "us-a" and cluster "demo". */
 void gcp_stage_open(struct gcp_stage *stage, script_fn *serve, void *context);
 void gcp_stage_close(struct gcp_stage *stage);

@@ -137,13 +137,16 @@ struct row {
 
 static struct account_machine machine_of(char letter)
 {
-    static const char letters[] = "prsteg";
+    static const char letters[] = "prstegf";
     static const enum machine_state states[] = {MACHINE_PENDING, MACHINE_RUNNING, MACHINE_STOPPING,
-                                                MACHINE_STOPPED, MACHINE_ENDING,  MACHINE_GONE};
+                                                MACHINE_STOPPED, MACHINE_ENDING,  MACHINE_GONE,
+                                                MACHINE_RUNNING};
     bool is_head = letter < 'a';
     char lower = is_head ? (char)(letter - 'A' + 'a') : letter;
     size_t index = str_find_char(str_from(letters), lower);
-    return machine("i", "c", "u", states[index], is_head);
+    struct account_machine made = machine("i", "c", "u", states[index], is_head);
+    made.has_failed = lower == 'f';
+    return made;
 }
 
 static void states_follow_from_machines(void **state)
@@ -157,6 +160,8 @@ static void states_follow_from_machines(void **state)
         {"Tp", ACCOUNT_PARTLY, true},    {"Tts", ACCOUNT_STOPPED, true},
         {"t", ACCOUNT_STOPPED, false},   {"Te", ACCOUNT_STOPPED, true},
         {"Ee", ACCOUNT_ENDING, false},   {"Er", ACCOUNT_PARTLY, false},
+        {"F", ACCOUNT_FAILED, true},     {"Frt", ACCOUNT_FAILED, true},
+        {"Rf", ACCOUNT_UP, true}, /* a worker says nothing about the cluster */
     };
     struct arena arena;
     (void)state;

@@ -24,7 +24,8 @@ static struct account_volume volume(const char *kind, int64_t gb, bool is_by_siz
 }
 
 static struct account_machine machines[6];
-static struct account_volume volumes[4];
+static struct account_volume volumes[7];
+static const char *const ids[] = {"i-0", "i-1", "i-2", "i-3", "i-4", "i-5"};
 
 static struct account_cluster a_cluster(void)
 {
@@ -35,15 +36,26 @@ static struct account_cluster a_cluster(void)
     machines[4] = machine("p5.48xlarge", MACHINE_RUNNING, MARKET_ON_DEMAND);
     machines[5] = machine("c5.large", MACHINE_ENDING, MARKET_ON_DEMAND);
     machines[4].is_unpriced = true;
-    volumes[0] = volume("gp3", 100, true);
+    for (size_t i = 0; i < 6; i++) {
+        machines[i].id = str_from(ids[i]);
+    }
+    machines[1].has_public_ip = true;
+    volumes[0] = volume("gp3", 100, true); /* of a stopped machine, and of none */
     volumes[1] = volume("gp3", 630, true);
     volumes[2] = volume("io2", 100, false);
     volumes[3] = volume("st1", 10, true);
+    volumes[4] = volume("gp3", 73, true);
+    volumes[5] = volume("gp3", 146, true);
+    volumes[6] = volume("io2", 10, false);
+    volumes[0].machine = STR("i-3");
+    volumes[4].machine = STR("i-0");
+    volumes[5].machine = STR("i-1");
+    volumes[6].machine = STR("i-2");
     return (struct account_cluster){.owner = west,
                                     .machines = machines,
                                     .machine_count = 6,
                                     .volumes = volumes,
-                                    .volume_count = 4};
+                                    .volume_count = 7};
 }
 
 static void prices_are_asked_once(void **state)
@@ -81,17 +93,28 @@ static void sums_say_what_is_missing(void **state)
     (void)state;
     arena_init(&arena);
     account_cost_queries(&account, &arena, &queries, &count);
-    struct account_prices prices = {queries, known, count};
+    struct price_table prices = {queries, known, count};
     struct account_cost cost = account_cost_of(&cluster, &prices);
-    assert_int_equal(cost.machines, 96000 + 96000 + 30000);
-    assert_int_equal(cost.unknown_machines, 1); /* prepaid */
-    assert_int_equal(cost.volumes, 80000);      /* 730 GB for one month of 730 hours */
+    /* With disks and address; one is prepaid, and one has a disk without a known price. */
+    assert_int_equal(cost.machines, 96000 + 8000 + 96000 + 16000 + 5000);
+    assert_int_equal(cost.unknown_machines, 2);
+    assert_int_equal(cost.volumes, 80000); /* 730 GB for one month of 730 hours */
     assert_int_equal(cost.unknown_volumes, 2);
-    assert_int_equal(cost.known_count, 5);
+    assert_int_equal(cost.known_count, 4);
     assert_false(account_cost_is_whole(&cost));
-    assert_int_equal(account_price_of_machine(&machines[3], &prices).price, 0);
-    assert_int_equal(account_price_of_machine(&machines[4], &prices).price, PRICE_UNKNOWN);
-    assert_int_equal(account_price_of_machine(&machines[2], &prices).source, PRICE_FROM_MARKET);
+    assert_int_equal(account_price_of_machine(&cluster, &machines[3], &prices).price, 0);
+    assert_int_equal(account_price_of_machine(&cluster, &machines[4], &prices).price,
+                     PRICE_UNKNOWN);
+    assert_int_equal(account_price_of_machine(&cluster, &machines[2], &prices).price,
+                     PRICE_UNKNOWN);
+    volumes[6].is_by_size = true;
+    volumes[6].kind = STR("gp3");
+    struct price_known spot = account_price_of_machine(&cluster, &machines[2], &prices);
+    assert_int_equal(spot.price, 30000 + 1096);
+    assert_int_equal(spot.source, PRICE_FROM_MARKET);
+    cluster.volume_count = 0; /* could not be listed */
+    assert_int_equal(account_price_of_machine(&cluster, &machines[0], &prices).price,
+                     PRICE_UNKNOWN);
     arena_clear(&arena);
 }
 
@@ -121,6 +144,11 @@ static void the_file_and_the_catalog_speak(void **state)
     assert_int_equal(built_in.source, PRICE_FROM_CATALOG);
     assert_true(built_in.at > 1700000000);
     assert_int_equal(price_built_in(&there).price, PRICE_UNKNOWN); /* of another region */
+    assert_int_equal(price_built_in(&spot).price, PRICE_UNKNOWN);
+    spot.kind = PRICE_VOLUME;
+    spot.name = STR("gp3");
+    assert_int_equal(price_built_in(&spot).price, 80000);
+    spot.name = STR("io2");
     assert_int_equal(price_built_in(&spot).price, PRICE_UNKNOWN);
     assert_int_equal(price_built_in(&odd).source, PRICE_FROM_UNKNOWN);
     arena_clear(&arena);

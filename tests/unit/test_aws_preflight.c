@@ -6,8 +6,6 @@
 #include "fixture.h"
 #include "provider/aws/preflight/quota.h"
 
-#include <string.h>
-
 #define TEXT(literal)                \
     {                                \
         literal, sizeof(literal) - 1 \
@@ -38,8 +36,9 @@ static struct ec2_image images[] = {
      .state = TEXT("available"),
      .arch = TEXT("x86_64")},
 };
-static struct ec2_image new_images[] = {{.id = TEXT("ami-new-arm"), .arch = TEXT("arm64")},
-                                        {.id = TEXT("ami-new-x86"), .arch = TEXT("x86_64")}};
+static struct ec2_image new_images[] = {
+    {.id = TEXT("ami-new-arm"), .state = TEXT("available"), .arch = TEXT("arm64")},
+    {.id = TEXT("ami-new-x86"), .state = TEXT("available"), .arch = TEXT("x86_64")}};
 static struct ec2_type types[] = {
     {.name = TEXT("m5.large"),
      .archs = {TEXT("x86_64")},
@@ -70,8 +69,10 @@ struct scene {
     struct preflight_result result;
 };
 
-/* With the settings of the first type's launch template; NULL: none, or not known. */
-static void begin_with(struct scene *scene, const char *yaml, const struct param *template)
+/* With the settings of the first type's launch template; NULL: none, or not known. `type_images`:
+ * those of a handover. */
+static void begin_as(struct scene *scene, const char *yaml, const struct param *template,
+                     struct str type_images)
 {
     const struct param *templates[] = {template, NULL};
     struct provider_cluster cluster;
@@ -80,7 +81,7 @@ static void begin_with(struct scene *scene, const char *yaml, const struct param
     struct arena *arena = &scene->f->arena;
     const struct value *tree = fixture_prepare(scene->f, yaml);
     assert_non_null(tree);
-    assert_true(node_params_cluster(config_type(arena, tree), arena, &cluster, &err));
+    assert_true(node_params_cluster(config_type(arena, tree), type_images, arena, &cluster, &err));
     assert_true(cluster.type_count <= ARRAY_LEN(templates));
     preflight_request_read(&cluster, templates, arena, &scene->request);
     scene->answers = (struct preflight_answers){
@@ -100,9 +101,17 @@ static void begin_with(struct scene *scene, const char *yaml, const struct param
     for (size_t i = 0; i < ASK_COUNT; i++) {
         scene->answers.answers[i].was_asked = scene->answers.answers[i].is_ok = true;
     }
+    for (size_t i = 0; i < RIGHT_COUNT; i++) {
+        scene->answers.rights[i].is_known = true;
+    }
     for (size_t i = 0; i < scene->request.profiles.count; i++) {
         scene->answers.profiles[i].name = scene->request.profiles.items[i];
     }
+}
+
+static void begin_with(struct scene *scene, const char *yaml, const struct param *template)
+{
+    begin_as(scene, yaml, template, STR(""));
 }
 
 static void begin(struct scene *scene, const char *yaml)
@@ -186,11 +195,11 @@ static void everything_is_fine(void **state)
     check(&scene, NULL, "");
     check(&scene, "identity", "arn:me (profile work: sso)\n");
     check(&scene, "machine", "m5.large: 2 vCPUs, 8 GiB, x86_64, in 2a, 2b\n");
-    check(&scene, "image", "ami-0a2b85e15b7c0ac34 Deep Learning, x86_64 (Ray's default)\n");
+    check(&scene, "image", "ami-new-x86 newest Ubuntu 22.04 x86_64 (/aws/service/canonical/*)\n");
     check(&scene, "subnets", "subnet-b 2b, subnet-a 2a in vpc-1\n");
     check(&scene, "security group", "the cluster's own, created by shoal up\n");
     check(&scene, "key", "the cluster's own, created by shoal up\n");
-    check(&scene, "profile", "the head's own role, created by shoal up\n");
+    check(&scene, "profile", "the head's own role, created by shoal up, without access to S3\n");
     const struct aws_facts *facts = &scene.result.facts;
     assert_false(scene.result.has_errors);
     assert_str(facts->account, "123");
@@ -214,7 +223,7 @@ static void each_type_has_its_own(void **state)
           "m5.large: 2 vCPUs, 8 GiB, x86_64, in 2a, 2b (head)\n"
           "g5.xlarge: 4 vCPUs, 16 GiB, 1 GPU, x86_64, in 2b (gpu)\n");
     check(&scene, "image",
-          "ami-0a2b85e15b7c0ac34 Deep Learning, x86_64 (Ray's default) (head)\n"
+          "ami-new-x86 newest Ubuntu 22.04 x86_64 (/aws/service/canonical/*) (head)\n"
           "ami-x86 mine, x86_64 (the file) (gpu)\n");
     check(&scene, "subnets",
           "subnet-b 2b, subnet-a 2a in vpc-1 (head)\n"
@@ -406,20 +415,6 @@ static void quotas_of_the_account(void **state)
     check_limit(-1, "quota", "");
 }
 
-static void the_role_of_spot_instances(void **state)
-{
-    struct scene scene;
-    (void)state;
-    begin(&scene, AWS TYPES("m5.large", "m5.large, InstanceMarketOptions: {MarketType: spot}"));
-    scene.answers.lacks_spot_role = true;
-    judge(&scene);
-    check(&scene, NULL,
-          "?the account has never used spot instances: the role AWSServiceRoleForEC2Spot is "
-          "missing* @available_node_types.gpu.node_config.InstanceMarketOptions -> create it once: "
-          "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com\n");
-    end(&scene);
-}
-
 static void check_dry_run(struct preflight_dry_run answer, const char *expected)
 {
     struct scene scene;
@@ -456,8 +451,23 @@ static void launches_that_a_dry_run_refuses(void **state)
           "!creating the cluster's security group is not allowed: No. -> *shoal policy*\n");
     end(&scene);
     check_dry_run((struct preflight_dry_run){.code = STR("Unsupported"), .message = STR("No.")},
-                  "?a dry-run launch of node type gpu (m5.large) was refused: No. (Unsupported) "
+                  "!a dry-run launch of node type gpu (m5.large) was refused: No. (Unsupported) "
                   "@*\n");
+    check_dry_run((struct preflight_dry_run){.code = STR("InternalError"), .is_vague = true},
+                  "?a dry-run launch of node type gpu *(InternalError) @*\n");
+    check_dry_run((struct preflight_dry_run){.is_vague = true},
+                  "?a dry-run launch of node type gpu *(no reply) @*\n");
+    begin(&scene, AWS TYPES("m5.large", "m5.large"));
+    struct preflight_dry_run runs[2] = {
+        [1] = {.code = STR("InvalidParameterCombination"),
+               .message = STR("The specified instance type is not eligible for Free Tier.")}};
+    scene.answers.dry_runs = runs;
+    scene.answers.free_types = (struct ec2_types){types, 2};
+    judge(&scene);
+    check(&scene, NULL,
+          "!a dry-run launch of node type gpu *Free Tier*@* -> use an InstanceType that the "
+          "account's plan allows: m5.large, m6g.large\n");
+    end(&scene);
 }
 
 static void persistent_spot_requests(void **state)
@@ -512,16 +522,95 @@ static void the_newest_image(void **state)
 {
     struct scene scene;
     (void)state;
-    begin(&scene, AWS TYPES("m5.large", "m6g.large"));
+    begin(&scene, AWS TYPES("m5.large, ImageId: latest_dlami", "m6g.large"));
     scene.answers.images.count = 1; /* Ray's default image is gone */
     judge(&scene);
     check(&scene, NULL, "");
     check(&scene, "image",
           "ami-new-x86 newest Ubuntu 22.04 x86_64 (/aws/service/canonical/*); Ray's default "
           "ami-0a2b85e15b7c0ac34 no longer exists (head)\n"
-          "ami-new-arm newest Ubuntu 22.04 arm64 (/aws/service/canonical/*/arm64/*); * (gpu)\n");
+          "ami-new-arm newest Ubuntu 22.04 arm64 (/aws/service/canonical/*/arm64/*) (gpu)\n");
     assert_like(scene.result.facts.types[0].image_from, "/aws/service/canonical/*");
     assert_str(scene.result.facts.types[1].arch, "arm64");
+    end(&scene);
+}
+
+static void an_image_of_a_parameter(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene,
+          AWS TYPES("m5.large, ImageId: resolve:ssm:/p", "m6g.large, ImageId: resolve:ssm:/p"));
+    judge(&scene);
+    check(&scene, "image",
+          "!image *:/p is for x86_64, but m6g.large runs arm64 *\n"
+          "ami-new-x86 the image of a parameter (/p) (head)\n");
+    scene.answers.parameters[0].image = STR("");
+    preflight_evaluate(&scene.request, &scene.answers, &scene.f->arena, &scene.result);
+    check(&scene, NULL, "!the parameter /p does not exist in us-west-2 *\n!the para*\n");
+    end(&scene);
+}
+
+static void the_vpc_of_the_cluster(void **state)
+{
+    struct scene scene;
+    struct ec2_subnet own[] = {subnets[0], subnets[0]};
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large", "m5.large"));
+    own[1].vpc = scene.answers.named.vpc = STR("vpc-2");
+    scene.answers.subnets = (struct ec2_subnets){own, ARRAY_LEN(own)};
+    judge(&scene);
+    assert_str(scene.result.facts.vpc, "vpc-2");
+    end(&scene);
+}
+
+/* Ubuntu's own root disk is too small for what people install. */
+static void an_image_that_we_chose_gets_a_larger_root_disk(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large", "m5.large, ImageId: ami-x86"));
+    judge(&scene);
+    assert_int_equal(scene.result.facts.types[0].root_gib, 60);
+    assert_int_equal(scene.result.facts.types[1].root_gib, 0);
+    end(&scene);
+    begin(&scene, AWS TYPES("m5.large, BlockDeviceMappings: [{DeviceName: /dev/sda1, "
+                            "Ebs: {VolumeSize: 20}}]",
+                            "m5.large"));
+    new_images[1].root_gib = 90;
+    judge(&scene);
+    new_images[1].root_gib = 0;
+    assert_int_equal(scene.result.facts.types[0].root_gib, 0);
+    assert_int_equal(scene.result.facts.types[1].root_gib, 90);
+    end(&scene);
+}
+
+static void rays_default_if_the_file_says_so(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large, ImageId: latest_dlami", "m5.large"));
+    judge(&scene);
+    check(&scene, "image",
+          "ami-0a2b85e15b7c0ac34 Deep Learning, x86_64 (Ray's default) (head)\n"
+          "ami-new-x86 newest Ubuntu 22.04 x86_64 (/aws/service/canonical/*) (gpu)\n");
+    assert_int_equal(scene.result.facts.types[0].root_gib, 0);
+    end(&scene);
+}
+
+/* A head is not allowed to look for images, so `up` tells it. */
+static void an_image_that_up_chose(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin_as(&scene, AWS TYPES("m5.large, ImageId: 'resolve:ssm:/my/image'", "m5.large"), NULL,
+             STR("head\tami-x86\ngpu\tami-x86\n"));
+    scene.answers.parameter_count = 0;
+    judge(&scene);
+    assert_str(scene.result.facts.types[0].image, "ami-x86");
+    assert_str(scene.result.facts.types[1].image, "ami-x86");
+    assert_int_equal(scene.answers.parameter_count, 0);
+    assert_int_equal(scene.result.facts.types[1].root_gib, 60);
     end(&scene);
 }
 
@@ -534,7 +623,7 @@ static void no_image_anywhere(void **state)
     scene.answers.new_images.count = 0;
     judge(&scene);
     check(&scene, NULL,
-          "!no image for node type head: the file does not set one, Ray's ami-* does not fit, and "
+          "!no image for node type head: the file does not set one, and "
           "/aws/service/* has none @*.head.node_config.ImageId -> add: ImageId: ami-...\n"
           "!no image for node type gpu: *\n");
     end(&scene);
@@ -611,8 +700,6 @@ static void profiles(void **state)
     end(&scene);
 }
 
-/* ---- another launcher ---- */
-
 static void instances_that_are_not_shoals(void **state)
 {
     struct str ids[] = {STR("i-1"), STR("i-2"), STR("i-3"), STR("i-4"), STR("i-5"), STR("i-6")};
@@ -621,7 +708,7 @@ static void instances_that_are_not_shoals(void **state)
     begin(&scene, AWS);
     judge(&scene);
     check(&scene, "name", "");
-    scene.answers.named = (struct preflight_foreign){ids, 1, 1};
+    scene.answers.named = (struct preflight_foreign){.ids = ids, .count = 1};
     judge(&scene);
     assert_true(scene.result.has_errors);
     check(&scene, "name",
@@ -682,8 +769,7 @@ static void what_was_not_answered(void **state)
     fail_ask(&scene, ASK_IMAGES, "", false);
     judge(&scene);
     check(&scene, NULL,
-          "!1 API call failed\n"
-          "  ec2:DescribeImages: ec2 X in us-west-2: no answer\n");
+          "!1 API call failed\n  ec2:DescribeImages: ec2 X in us-west-2: no answer\n");
     end(&scene);
 }
 
@@ -748,8 +834,7 @@ static void what_a_template_sets_counts(void **state)
                data);
     judge(&scene);
     check(&scene, NULL, "");
-    check(&scene, "image",
-          "ami-x86 mine, x86_64 (the launch template) (head)\nami-0a2b85e15b7c0ac34 *\n");
+    check(&scene, "image", "ami-x86 mine, x86_64 (the launch template) (head)\nami-new-x86 *\n");
     check(&scene, "security group",
           "sg-1 web in vpc-1\nthe cluster's own, created by shoal up (gpu)\n");
     assert_str(scene.result.facts.types[0].machine, "m5.large");
@@ -791,11 +876,12 @@ int main(void)
         cmocka_unit_test(persistent_spot_requests),
         cmocka_unit_test(classes_of_instance_types),
         cmocka_unit_test(quotas_of_the_account),
-        cmocka_unit_test(the_role_of_spot_instances),
         cmocka_unit_test(launches_that_a_dry_run_refuses),
         cmocka_unit_test(an_image_for_another_processor),
         cmocka_unit_test(root_volumes),
         cmocka_unit_test(the_newest_image),
+        cmocka_unit_test(an_image_of_a_parameter),
+        cmocka_unit_test(the_vpc_of_the_cluster),
         cmocka_unit_test(no_image_anywhere),
         cmocka_unit_test(keys_of_the_file),
         cmocka_unit_test(keys_that_are_made),
@@ -806,6 +892,9 @@ int main(void)
         cmocka_unit_test(who_is_not_known),
         cmocka_unit_test(a_template_that_is_not_there),
         cmocka_unit_test(what_a_template_sets_counts),
+        cmocka_unit_test(an_image_that_we_chose_gets_a_larger_root_disk),
+        cmocka_unit_test(rays_default_if_the_file_says_so),
+        cmocka_unit_test(an_image_that_up_chose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,9 +317,9 @@ static void google_has_these_machines(void **state)
          "5:80 error unknown-parameter: *\"preemptibel\" in scheduling*"},
         {GCP_HEAD("machineType: e2-medium, scheduling: [yes]"),
          "5:79 error wrong-type: *a map for scheduling*"},
-        {GCP_HEAD("acceleratorType: v4-8, runtimeVersion: r"), "5:42 warning tpu: *`shoal up`*"},
+        {GCP_HEAD("acceleratorType: v4-8, runtimeVersion: r"), "5:42 error tpu: *`shoal up`*"},
         {GCP_HEAD("acceleratorType: v4-16"), "5:42 error tpu: TPU v4-16 is a pod*(*`ray up`*)"},
-        {GCP_HEAD("acceleratorType: v5litepod-8"), "5:42 warning tpu: *"},
+        {GCP_HEAD("acceleratorType: v5litepod-8"), "5:42 error tpu: *"},
         {GCP_HEAD("acceleratorType: v6e-16"), "5:42 error tpu: TPU v6e-16 is a pod*"},
         {GCP_HEAD("acceleratorConfig: {type: V4, topology: 2x2x2}"),
          "5:42 error tpu: TPU v4-16 is a pod*"},
@@ -347,6 +347,51 @@ static void google_credentials_are_complete(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+/* Google's console writes them; bulkInsert does not have them. */
+static void fields_that_only_instances_have(void **state)
+{
+#define N2_WITH(words) GCP_HEAD("machineType: n2-standard-2, " words)
+    static const struct row rows[] = {
+        {N2_WITH("deletionProtection: false, displayDevice: {enableDisplay: false}"), ""},
+        {N2_WITH(
+             "instanceEncryptionKey: {}, params: {resourceManagerTags: {tagKeys/1: tagValues/2}}"),
+         ""},
+        {N2_WITH("hostname: a.example.com"), ""},
+        {N2_WITH("deletionProtection: true"),
+         "5:70 error unsupported: *deletionProtection*(remove it)"},
+        {N2_WITH("displayDevice: {enableDisplay: true}"),
+         "5:70 error unsupported: *displayDevice*"},
+        {N2_WITH("sourceMachineImage: global/machineImages/x"),
+         "5:70 error unsupported: *sourceMachineImage*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void gpus_need_a_driver(void **state)
+{
+#define IMAGE(type, image, more)                                                        \
+    GCP_HEAD("machineType: " type ", scheduling: {onHostMaintenance: TERMINATE}, " more \
+             "disks: [{boot: true, initializeParams: {sourceImage: projects/" image "}}]")
+#define PLAIN "ubuntu-os-cloud/global/images/family/ubuntu-2204-lts"
+#define LEARNING "deeplearning-platform-release/global/images/family/common-cu129"
+#define ITEM(key) "metadata: {items: [{key: " key ", value: 'True'}]}, "
+    static const struct row rows[] = {
+        {IMAGE("g2-standard-8", PLAIN, ""), "*warning gpu-driver: *no NVIDIA driver*"},
+        {IMAGE("g2-standard-8", PLAIN, ITEM("startup-script")), ""},
+        {IMAGE("n2-standard-8", PLAIN, ""), ""},
+        {IMAGE("g2-standard-8", "my-own/global/images/x", ""), ""},
+        {IMAGE("g2-standard-8", LEARNING, ""), "*warning gpu-driver: *(*install-nvidia-driver*"},
+        {IMAGE("g2-standard-8", LEARNING, ITEM("install-nvidia-driver")), ""},
+        {IMAGE("g2-standard-8", "ubuntu-os-accelerator-images/global/images/x", ""), ""},
+        {IMAGE("n1-standard-8", PLAIN,
+               "guestAccelerators: [{acceleratorType: nvidia-tesla-t4, acceleratorCount: 1}], "),
+         "*warning gpu-driver: *"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 static void own_settings_fit_together(void **state)
 {
 #define SHOAL(words) \
@@ -363,6 +408,21 @@ static void own_settings_fit_together(void **state)
         {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n"
          "metadata: {shoal: {access: ssm}}\n",
          "3:28 warning ignored-key: *access: ssm*azure*"},
+        {SHOAL("tags: {CostCenter: '1234', Team: a b}"), ""},
+        {SHOAL("tags: {shoal-x: y}"), "3:27 error bad-value: *\"shoal-x\"*reserved*"},
+        {SHOAL("tags: {'aws:x': y}"), "3:27 error bad-value: *reserved*"},
+        {SHOAL("permissions_boundary: 'arn:aws:iam::1:policy/x'"), ""},
+        {SHOAL("permissions_boundary: Boundary"), "3:42 error bad-value: *ARN*\"Boundary\"*"},
+        {SHOAL("head_policies: [S3]"), "3:36 error bad-value: *head_policies*ARN*"},
+        {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n"
+         "metadata: {shoal: {tags: {a: b}, head_policies: []}}\n",
+         "3:26 warning ignored-key: *tags*azure\n3:49 warning ignored-key: *head_policies*"},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-a1, "
+         "availability_zone: us-a1-b}\nmetadata: {shoal: {tags: {team: vision}}}\n",
+         ""},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-a1, "
+         "availability_zone: us-a1-b}\nmetadata: {shoal: {tags: {Team: vision}}}\n",
+         "3:27 error bad-value: *\"Team\"*lower-case*"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -546,6 +606,8 @@ int main(void)
         cmocka_unit_test(google_has_these_names),
         cmocka_unit_test(google_has_these_machines),
         cmocka_unit_test(google_credentials_are_complete),
+        cmocka_unit_test(fields_that_only_instances_have),
+        cmocka_unit_test(gpus_need_a_driver),
         cmocka_unit_test(own_settings_fit_together),
         cmocka_unit_test(regions_are_known),
         cmocka_unit_test(what_this_release_cannot_do),

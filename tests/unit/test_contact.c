@@ -52,11 +52,11 @@ static void the_script_has_its_role_and_limit(void **state)
     assert_true(str_starts(contact_hook(60000, true, &arena), "#!/bin/sh\nrole=head\nlimit=4\n"));
     assert_true(worker.len < 3000); /* user-data has a small size limit */
     assert_true(str_find(worker, "end_instance()") == SIZE_MAX);
-    struct str gce = contact_gce_hook(60000, false, false, &arena);
+    struct str gce = contact_gce_hook(60000, false, &arena);
     assert_true(str_starts(gce, "#!/bin/sh\nrole=worker\nlimit=4\nend_instance() {\n"));
     assert_true(str_ends(gce, str_sub(worker, str_find(worker, "every="), worker.len).ptr));
-    struct str rests = contact_gce_hook(60000, true, true, &arena);
-    assert_true(str_eq(rests, contact_hook(60000, true, &arena)));
+    struct str head = contact_gce_hook(60000, true, &arena); /* keeps its disk */
+    assert_true(str_eq(head, contact_hook(60000, true, &arena)));
     assert_true(str_find(worker, "told=$r" CONTACT_FILE "\n") != SIZE_MAX);
     assert_true(str_find(worker, "grep -q " CONTACT_KEEP " ") != SIZE_MAX);
     arena_clear(&arena);

@@ -72,6 +72,52 @@ static void a_specification_is_sent_to_the_node(void **state)
     assert_false(container_spec_read(STR(""), &f->arena, &read, &err));
 }
 
+#define OWN_TEXT                                                                     \
+    "cluster_name: rack 1\nprovider: {type: local, head_ip: h0, worker_ips: [h1]}\n" \
+    "auth: {ssh_user: me}\ndocker: {image: i, container_name: box}\n"
+
+static void containers_on_own_machines_have_a_label(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct config *config = config_of(f, OWN_TEXT);
+    struct container_spec spec = container_spec_of(config, &config->node_types[0], &f->arena);
+    struct container_spec read;
+    struct container_run run = {.home = STR("/root")};
+    struct err err = {0};
+    AUTO_BUF struct buf text;
+    buf_init(&text, 65536);
+    container_spec_write(&spec, &text);
+    assert_true(container_spec_read(buf_str(&text), &f->arena, &read, &err));
+    assert_true(spec.is_own && read.is_own);
+    assert_like(container_run_line(&read, &run, &f->arena),
+                "docker run --rm --name box -d -it --label 'shoal-cluster=rack 1' *");
+    buf_clear(&text);
+    buf_init(&text, 65536);
+    spec = spec_of(f, 0);
+    container_spec_write(&spec, &text);
+    assert_true(container_spec_read(buf_str(&text), &f->arena, &read, &err));
+    assert_false(spec.is_own || read.is_own);
+}
+
+static void a_container_is_known_as_ours(void **state)
+{
+    (void)state;
+    struct container_spec spec = {.cluster = STR("x")};
+    struct str home = STR("/home/me");
+    struct str mounts = STR("[{}, {\"Source\": \"/home/me/.shoal/mounts/x/a\"}]");
+    struct str others = STR("[{\"Source\": \"/home/me/.shoal/mounts/xx/a\"}, {\"Source\": 1}]");
+    struct str label = STR("{\"shoal-cluster\": \"x\"}");
+    struct str other = STR("{\"shoal-cluster\": \"xx\"}");
+    assert_true(container_is_ours(&spec, label, others, home, false));
+    assert_false(container_is_ours(&spec, other, mounts, home, true));
+    assert_true(container_is_ours(&spec, STR("null"), STR("[]"), home, true));
+    assert_true(container_is_ours(&spec, STR("{}"), mounts, home, false));
+    assert_false(container_is_ours(&spec, STR("{}"), mounts, STR("/home/you"), false));
+    assert_false(container_is_ours(&spec, STR("{\"a\": \"x\"}"), others, home, false));
+    assert_false(container_is_ours(&spec, STR(""), STR(""), home, false));
+}
+
 static void the_size_of_shared_memory(void **state)
 {
     (void)state;
@@ -144,6 +190,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_run_command),
         cmocka_unit_test(a_specification_is_sent_to_the_node),
+        cmocka_unit_test(containers_on_own_machines_have_a_label),
+        cmocka_unit_test(a_container_is_known_as_ours),
         cmocka_unit_test(the_size_of_shared_memory),
         cmocka_unit_test(mounts_of_a_running_container),
         cmocka_unit_test(the_home_of_an_image),

@@ -179,6 +179,44 @@ static void old_launches_are_not_sent_under_a_new_lease(void **state)
     scene_free(scene);
 }
 
+/* A virtual machine that was paused: the loop's clock did not count the time, and the wall clock
+ * was set afterwards. */
+static void a_wall_clock_that_jumps_leads_to_a_look(void **state)
+{
+    static const int64_t jumps[] = {3600 * 1000, -3600 * 1000};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(jumps); i++) {
+        struct scene *scene = scene_new();
+        scene->cloud.delay_ms[FAKE_PREPARE] = scene->cloud.delay_ms[FAKE_RENEW] = 300;
+        begin(scene, "me pid 1 up", GOAL_RUN);
+        assert_comes(scene, has_started);
+        assert_int_equal(scene->cloud.counts[FAKE_RENEW], 0);
+        scene->wall_shift_ms = jumps[i];
+        assert_comes(scene, has_asked_renewal);
+        assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+        assert_comes(scene, has_launched);
+        assert_int_equal(scene->cloud.counts[FAKE_RENEW], 1);
+        end(scene);
+        scene_free(scene);
+    }
+}
+
+/* The pause may have been before the cloud gave the lease, or after it. */
+static void a_jump_while_the_lease_is_taken_leads_to_a_look(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.delay_ms[FAKE_TAKE] = scene->cloud.delay_ms[FAKE_RENEW] = 300;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_false(runs_until(scene, has_started, 100));
+    scene->wall_shift_ms = 3600 * 1000;
+    assert_comes(scene, has_asked_renewal);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    assert_comes(scene, has_launched);
+    end(scene);
+    scene_free(scene);
+}
+
 /* The provider refuses to send: the lease is checked, and then the controller continues or
  * stops. */
 static void a_launch_without_a_lease_leads_to_a_look(void **state)
@@ -551,6 +589,8 @@ int main(void)
         cmocka_unit_test(a_suspended_machine_looks_at_its_lease_at_once),
         cmocka_unit_test(launches_are_not_sent_after_the_end_of_the_lease),
         cmocka_unit_test(old_launches_are_not_sent_under_a_new_lease),
+        cmocka_unit_test(a_wall_clock_that_jumps_leads_to_a_look),
+        cmocka_unit_test(a_jump_while_the_lease_is_taken_leads_to_a_look),
         cmocka_unit_test(a_launch_without_a_lease_leads_to_a_look),
         cmocka_unit_test(held_launches_are_given_back_when_a_renewal_fails),
         cmocka_unit_test(a_cluster_made_anew_is_left_alone),

@@ -690,6 +690,9 @@ static void a_renamed_type_counts_and_is_outdated(void **state)
     diag_list_init(&diags, &scene->fixture->arena);
     assert_true(core_setup_make(&scene->fixture->arena, scene->config, NULL, &diags, &scene->core,
                                 &scene->err));
+    price_table_read(STR("0 m5.large - 96000 4 1\n0 m5.2xlarge - 384000 4 1\n"), scene->core.region,
+                     &scene->fixture->arena, &scene->core.book.table);
+    scene->core.book.disks = STR("small\tnone 0\nlarge\tnone 0\n");
     fake_cloud_find(&scene->cloud, "i-3")->type = STR("m5.2xlarge");
     memset(scene->cloud.counts, 0, sizeof(scene->cloud.counts));
     begin(scene, "me pid 2 up", GOAL_RUN);

@@ -684,6 +684,68 @@ static void test_one_failure_makes_the_next_launches_few(void **state)
     close_scene(&scene);
 }
 
+/* The limit of a registry: a new node would fail for hours, and bill. */
+static void test_a_failure_that_will_repeat_pauses_the_type(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.type.min_nodes = 1;
+    start(&scene);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 7);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    list_one(&scene, 7, launch);
+    int64_t until = scene.now + scene.settings.times.cool_most;
+    setup_news(&scene, 7, SETUP_BLOCKED);
+    tick(&scene);
+    assert_int_equal(state_of(&scene, 7), NODE_FAILED);
+    assert_int_equal(scene.answer.holds[0].cause, HOLD_UNAVAILABLE);
+    int64_t launches = 0;
+    while (launches == 0 && scene.now < 2 * until) {
+        scene.now += MINUTE;
+        lease(&scene, 1);
+        see_all(&scene);
+        tick(&scene);
+        for (size_t i = 0; i < scene.answer.action_count; i++) {
+            launches += scene.answer.actions[i].kind == ACTION_LAUNCH;
+        }
+    }
+    assert_int_equal(launches, 1);
+    assert_true(scene.now >= until);
+    close_scene(&scene);
+}
+
+static void test_another_failure_does_not_end_the_pause(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.type.min_nodes = 2;
+    start(&scene);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 7);
+    launched(&scene, launch, 8);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    const struct listed both[] = {{.instance = 7, .launch = launch, .state = CLOUD_RUNNING},
+                                  {.instance = 8, .launch = launch, .state = CLOUD_RUNNING}};
+    list(&scene, both, 2, true);
+    setup_news(&scene, 7, SETUP_BLOCKED);
+    setup_news(&scene, 8, SETUP_FAILED);
+    for (int i = 0; i < 5; i++) {
+        scene.now += MINUTE;
+        lease(&scene, 1);
+        see_all(&scene);
+        tick(&scene);
+        for (size_t k = 0; k < scene.answer.action_count; k++) {
+            assert_int_not_equal(scene.answer.actions[k].kind, ACTION_LAUNCH);
+        }
+    }
+    close_scene(&scene);
+}
+
 /* request_resources() and no capacity in the cloud: a higher max_workers would not help. */
 static void test_what_is_requested_together_names_the_cloud_that_has_none(void **state)
 {
@@ -742,6 +804,8 @@ int main(void)
         cmocka_unit_test(test_a_type_that_worked_is_tried_again),
         cmocka_unit_test(test_a_type_that_worked_before_the_start_is_tried_again),
         cmocka_unit_test(test_one_failure_makes_the_next_launches_few),
+        cmocka_unit_test(test_a_failure_that_will_repeat_pauses_the_type),
+        cmocka_unit_test(test_another_failure_does_not_end_the_pause),
         cmocka_unit_test(test_what_is_requested_together_names_the_cloud_that_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

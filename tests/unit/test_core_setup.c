@@ -82,12 +82,74 @@ static void zones_and_markets_become_offerings(void **state)
     assert_str(intern_text(&setup->names, offerings[1].zone), "us-west-2b");
     assert_int_equal(offerings[2].type, 1);
     assert_int_equal(offerings[2].market, MARKET_SPOT);
-    assert_int_equal(offerings[2].price, 402400);
+    assert_int_equal(offerings[2].price, PRICE_UNKNOWN); /* no preflight, no market price */
     setup = made(f, AWS "}\nmetadata: {shoal: {spot_fallback: on-demand}}\n" TYPES, NULL);
     assert_int_equal(setup->settings.offering_count, 3);
     assert_str(intern_text(&setup->names, setup->settings.offerings[2].zone), "us-west-2");
     assert_int_equal(setup->settings.offerings[2].market, MARKET_ON_DEMAND);
-    assert_int_equal(setup->settings.offerings[2].price, 1006000);
+}
+
+/* A file with known prices and disks, as after a preflight. */
+static struct core_setup *priced(struct fixture *f, const struct config *config)
+{
+    static const char *const table = "0 m5.large - 110000 4 1790000000\n"
+                                     "0 g5.xlarge - 1200000 4 1790000000\n"
+                                     "1 g5.xlarge us-west-2a 600000 5 1790000000\n"
+                                     "1 g5.xlarge us-west-2b 700000 5 1790000000\n"
+                                     "2 gp3 - 73000 4 1790000000\n";
+    struct core_setup *setup = ARENA_NEW(&f->arena, struct core_setup);
+    struct err err;
+    assert_true(core_setup_make(&f->arena, config, NULL, &f->diags, setup, &err));
+    price_table_read(str_from(table), setup->region, &f->arena, &setup->book.table);
+    setup->book.disks = STR("head\tgp3 10 ipv4 1\ngpu\tgp3 100 ipv4 0\n");
+    core_setup_place(&f->arena, config, STR("gpu\tus-west-2b us-west-2a\n"), setup);
+    return setup;
+}
+
+static void prices_are_those_of_the_offering(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct config *config = config_of(
+        f, AWS "}\nmetadata: {shoal: {spot_fallback: on-demand, max_hourly_cost: 2}}\n" TYPES);
+    struct core_setup *setup = priced(f, config);
+    const struct offering *offerings = setup->settings.offerings;
+    (void)state;
+    assert_int_equal(setup->facts[0].price, 110000 + 1000 + 5000);
+    assert_int_equal(offerings[1].price, 700000 + 10000);
+    assert_int_equal(offerings[2].price, 600000 + 10000);
+    assert_int_equal(offerings[3].price, 1200000 + 10000);
+    assert_int_equal(setup->facts[1].price, offerings[1].price);
+    assert_int_equal(setup->facts[1].source, PRICE_FROM_MARKET);
+    assert_int_equal(setup->settings.max_price, 2000000 - 116000);
+    assert_false(setup->settings.has_unpriced_head);
+    /* The market moves: the same arrays change, because a core reads them. */
+    struct price_query spot = {PRICE_SPOT, STR("g5.xlarge"), STR("us-west-2"), STR("us-west-2b")};
+    struct price_known dear = {900000, PRICE_FROM_MARKET, 1, false};
+    price_table_put(&setup->book.table, &spot, dear, &f->arena);
+    core_setup_reprice(config, setup);
+    assert_ptr_equal(setup->settings.offerings, offerings);
+    assert_int_equal(offerings[1].price, 910000);
+    assert_int_equal(offerings[2].price, 610000);
+    assert_int_equal(offerings[3].price, 1210000);
+    assert_int_equal(setup->facts[1].price, 910000);
+}
+
+static void a_running_instance_has_the_price_of_its_zone(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct core_setup *setup = priced(f, config_of(f, AWS "}\n" TYPES));
+    const struct machine_tag tags[] = {{STR("ray-user-node-type"), STR("gpu")}};
+    struct machine machine = {.type = STR("g5.xlarge"),
+                              .zone = STR("us-west-2a"),
+                              .market = MARKET_SPOT,
+                              .tags = tags,
+                              .tag_count = 1};
+    (void)state;
+    assert_int_equal(core_setup_price(setup, &machine), 610000);
+    machine.market = MARKET_ON_DEMAND;
+    assert_int_equal(core_setup_price(setup, &machine), 1210000);
+    machine.tag_count = 0; /* a type that is no longer in the file: its disks are unknown */
+    assert_int_equal(core_setup_price(setup, &machine), PRICE_UNKNOWN);
 }
 
 static void prices_come_from_whoever_knows_best(void **state)
@@ -97,9 +159,10 @@ static void prices_come_from_whoever_knows_best(void **state)
         int64_t price;
         enum price_source source;
     } rows[] = {
-        {"", NULL, 402400, PRICE_FROM_CATALOG},
+        {"", NULL, PRICE_UNKNOWN, PRICE_FROM_UNKNOWN},
         {"", "spot: {share: 50%}\nwork: {a: {duration: 1}}", 503000, PRICE_FROM_CATALOG},
-        {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n", NULL, 800000, PRICE_FROM_FILE},
+        {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n", NULL, PRICE_UNKNOWN, PRICE_FROM_UNKNOWN},
+        {"metadata: {shoal: {prices: {gpu: 2}}}\n", NULL, 2000000, PRICE_FROM_FILE},
         {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n",
          "prices: {g5.xlarge: 1}\nwork: {a: {duration: 1}}", 400000, PRICE_FROM_WORKLOAD},
         {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n",
@@ -124,7 +187,8 @@ static void limits_that_are_written_count(void **state)
         f, AWS "}\nupscaling_speed: 1.5\nmetadata: {shoal: {max_hourly_cost: 2}}\n" TYPES, NULL);
     (void)state;
     assert_int_equal(setup->settings.upscaling_permille, 1500);
-    assert_int_equal(setup->settings.max_price, 2000000 - 96000); /* the head runs anyway */
+    assert_int_equal(setup->settings.max_price, 2000000);
+    assert_true(setup->settings.has_unpriced_head); /* so nothing may be launched */
 }
 
 static void other_providers(void **state)
@@ -307,6 +371,8 @@ int main(void)
         cmocka_unit_test(a_preflight_says_where),
         cmocka_unit_test(zones_are_found_by_type),
         cmocka_unit_test(prices_come_from_whoever_knows_best),
+        cmocka_unit_test(prices_are_those_of_the_offering),
+        cmocka_unit_test(a_running_instance_has_the_price_of_its_zone),
         cmocka_unit_test(limits_that_are_written_count),
         cmocka_unit_test(other_providers),
         cmocka_unit_test(machines_of_ones_own_need_resources),

@@ -4,6 +4,8 @@
 
 #include "unit.h"
 
+#include <stdio.h>
+
 struct scene {
     struct arena arena;
     struct aws_profiles profiles;
@@ -34,7 +36,7 @@ static void every_absent_source_says_why(void **state)
         "AWS_WEB_IDENTITY_TOKEN_FILE is not set and *",
         "profile \"default\" has no sso_role_name or sso_account_id",
         "no such profile in the credentials file: \"default\"",
-        "profile \"default\" has no login_session",
+        "profile \"default\" has no login_session without credential_process",
         "profile \"default\" has no credential_process",
         "no such profile in the config file: \"default\"",
         "neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor *",
@@ -64,6 +66,37 @@ static void a_failure_lists_every_source(void **state)
                         "  credential-process: *\n  config-file: *\n  container: *\n"
                         "  instance-metadata: no answer in 1 s\n");
     arena_clear(&scene.arena);
+}
+
+/* `aws login` without and with the line that the message suggests. */
+static void the_remedy_for_a_login_works(void **state)
+{
+    static const char *const names[] = {"default", "work", "my work"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct scene scene;
+        char config[512];
+        const char *head = i == 0 ? "" : i == 1 ? "profile " : "profile \"";
+        (void)snprintf(config, sizeof config, "[%s%s%s]\nlogin_session=arn:aws:iam::1:user/me\n",
+                       head, names[i], i == 2 ? "\"" : "");
+        assert_true(plan(&scene, config, NULL, names[i]));
+        const struct aws_source *login = &scene.plan.sources[SOURCE_LOGIN];
+        assert_int_equal(login->state, SOURCE_BROKEN);
+        struct str reason = login->reason;
+        size_t at = str_find(reason, "credential_process = ");
+        assert_true(at != SIZE_MAX);
+        size_t used = strlen(config);
+        (void)snprintf(config + used, sizeof config - used, "%.*s\n",
+                       STR_ARG(str_sub(reason, at, reason.len)));
+        arena_clear(&scene.arena);
+        assert_true(plan(&scene, config, NULL, names[i]));
+        assert_int_equal(scene.plan.sources[SOURCE_LOGIN].state, SOURCE_ABSENT);
+        const struct aws_source *process = &scene.plan.sources[SOURCE_PROCESS];
+        assert_int_equal(process->state, SOURCE_READY);
+        struct str last = process->process.argv[process->process.argc - 1];
+        assert_true(str_is(last, names[i]));
+        arena_clear(&scene.arena);
+    }
 }
 
 static void roles_are_chained(void **state)
@@ -129,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_absent_source_says_why),
         cmocka_unit_test(a_failure_lists_every_source),
+        cmocka_unit_test(the_remedy_for_a_login_works),
         cmocka_unit_test(roles_are_chained),
         cmocka_unit_test(circles_are_seen),
         cmocka_unit_test(an_unknown_profile_is_named),

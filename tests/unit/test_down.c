@@ -32,7 +32,22 @@ struct scene {
     char folder[64];
     struct buf told;
     struct err err;
+    struct clock clock; /* of the machine, and moved by the test */
+    int64_t ahead_ms;
+    struct loop_timer *timer;
 };
+
+static int64_t moved_ms(void *context)
+{
+    const struct scene *scene = context;
+    return clock_monotonic_ms(&clock_of_machine) + scene->ahead_ms;
+}
+
+static int64_t usual_wall_ms(void *context)
+{
+    (void)context;
+    return clock_wall_ms(&clock_of_machine);
+}
 
 static void on_thing(void *context, const struct provider_resource *thing, bool is_made)
 {
@@ -63,7 +78,9 @@ static struct scene *scene_new(void)
     const struct value *tree = fixture_prepare(scene->fixture, YAML);
     fake_cloud_init(&scene->cloud);
     buf_init(&scene->told, 1 << 20);
-    assert_true(cloud_session_open(&scene->session, &(struct cloud_session_setup){0}, &scene->err));
+    scene->clock = (struct clock){moved_ms, usual_wall_ms, scene};
+    assert_true(cloud_session_open(
+        &scene->session, &(struct cloud_session_setup){.clock = &scene->clock}, &scene->err));
     scene->setup = (struct launcher_setup){
         .session = &scene->session,
         .config = config_type(&scene->fixture->arena, tree),
@@ -537,6 +554,91 @@ static void test_a_launch_without_an_answer_is_waited_for(void **state)
     scene_free(scene);
 }
 
+static void service_names_a_node(void *context)
+{
+    struct scene *scene = context;
+    struct ctl_line line = {.kind = CTL_NODE,
+                            .node = {.name = STR("worker-1"),
+                                     .id = STR("i-1"),
+                                     .phase = PHASE_BOOTING,
+                                     .requested_ms = clock_wall_ms(&clock_of_machine)}};
+    if (scene->cloud.counts[FAKE_TAKE] == 0) {
+        loop_timer_start(scene->timer, 1);
+        return;
+    }
+    down_take_line(&scene->down, &line);
+}
+
+/* Launched by the head's service, which named it when it stood down. The journal does not have it,
+ * and the last lease ended long ago. */
+static void test_a_launch_of_the_service_that_no_listing_shows_is_waited_for(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.epoch = 3;
+    scene->cloud.is_released = true;
+    scene->cloud.lease_until = 1000;
+    scene->cloud.delay_ms[FAKE_TAKE] = 50;
+    fake_cloud_add(&scene->cloud, UID, "worker", "3.4");
+    scene->cloud.is_blind = true;
+    scene->timer = loop_timer_new(scene->session.loop, service_names_a_node, scene);
+    struct loop_timer *sight = loop_timer_new(scene->session.loop, lift_blindness, scene);
+    loop_timer_start(scene->timer, 1);
+    loop_timer_start(sight, HORIZON_MS * 3 / 4);
+    assert_true(run(scene));
+    loop_timer_free(scene->timer);
+    loop_timer_free(sight);
+    assert_true(told(scene, "the last check is at"));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_int_equal(scene->result.terminated_count, 1);
+    assert_true(scene->result.is_proven);
+    scene_free(scene);
+}
+
+static void let_it_terminate(void *context)
+{
+    struct scene *scene = context;
+    if (scene->cloud.counts[FAKE_RENEW] == 0) {
+        loop_timer_start(scene->timer, 1);
+        return;
+    }
+    scene->cloud.always[FAKE_TERMINATE] = OUTCOME_DONE;
+}
+
+static void another_takes_the_cluster(void *context)
+{
+    enum { UNTIL_RENEWAL_MS = 31 * 1000 };
+    struct scene *scene = context;
+    if (scene->cloud.counts[FAKE_TERMINATE] == 0) {
+        loop_timer_start(scene->timer, 1);
+        return;
+    }
+    scene->cloud.epoch++;
+    scene->cloud.holder = STR("shoal up, pid 9 of you@there");
+    scene->ahead_ms += UNTIL_RENEWAL_MS;
+    loop_timer_free(scene->timer);
+    scene->timer = loop_timer_new(scene->session.loop, let_it_terminate, scene);
+    loop_timer_start(scene->timer, 1);
+}
+
+/* Terminations are throttled until the lease is lost; from then on they would work. */
+static void test_it_stops_when_another_takes_the_cluster_over(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.always[FAKE_TERMINATE] = OUTCOME_THROTTLED;
+    scene->timer = loop_timer_new(scene->session.loop, another_takes_the_cluster, scene);
+    loop_timer_start(scene->timer, 1);
+    assert_false(run(scene));
+    loop_timer_free(scene->timer);
+    assert_int_equal(scene->err.kind, ERR_EXISTS);
+    assert_like(str_from(scene->err.text), "*has taken over this cluster*terminates nothing more*");
+    assert_int_equal(fake_cloud_living(&scene->cloud), 2);
+    assert_false(called(scene, "remove"));
+    scene_free(scene);
+}
+
 /* This laptop's own `up`, and everything that it launched is listed: nothing to wait for. */
 static void test_launches_that_were_seen_need_no_wait(void **state)
 {
@@ -719,6 +821,8 @@ int main(void)
         cmocka_unit_test(test_a_fresh_launch_that_no_listing_shows_is_waited_for),
         cmocka_unit_test(test_a_head_that_shows_up_late_is_terminated),
         cmocka_unit_test(test_a_launch_without_an_answer_is_waited_for),
+        cmocka_unit_test(test_a_launch_of_the_service_that_no_listing_shows_is_waited_for),
+        cmocka_unit_test(test_it_stops_when_another_takes_the_cluster_over),
         cmocka_unit_test(test_launches_that_were_seen_need_no_wait),
         cmocka_unit_test(test_a_lease_that_is_taken_from_somebody_makes_it_wait),
         cmocka_unit_test(test_the_name_of_the_last_down_is_recorded),

@@ -199,7 +199,10 @@ static void a_launch_template(void **state)
                      "<volumeSize>50</volumeSize></ebs></item></blockDeviceMappingSet>"
                      "<instanceMarketOptions><marketType>spot</marketType><spotOptions>"
                      "<spotInstanceType>persistent</spotInstanceType></spotOptions>"
-                     "</instanceMarketOptions>"
+                     "</instanceMarketOptions><metadataOptions><httpTokens>optional</httpTokens>"
+                     "<httpPutResponseHopLimit>3</httpPutResponseHopLimit>"
+                     "<instanceMetadataTags>enabled</instanceMetadataTags></metadataOptions>"
+                     "<userData>IyEvYmluL3NoCmVjaG8gTUlORQ==</userData>"
                      "</launchTemplateData></item></launchTemplateVersionSet></r>");
     assert_true(ec2_template_read(scene.pages, &scene.arena, &data, &scene.err));
     assert_str(param_find(data, "LaunchTemplateId")->text, "lt-1");
@@ -216,6 +219,12 @@ static void a_launch_template(void **state)
     assert_str(param_find(market, "MarketType")->text, "spot");
     assert_str(param_find(param_find(market, "SpotOptions"), "SpotInstanceType")->text,
                "persistent");
+    const struct param *metadata = param_find(data, "MetadataOptions");
+    assert_str(param_find(metadata, "HttpTokens")->text, "optional");
+    assert_str(param_find(metadata, "InstanceMetadataTags")->text, "enabled");
+    assert_int_equal(param_find(metadata, "HttpPutResponseHopLimit")->number, 3);
+    assert_null(param_find(metadata, "HttpEndpoint"));
+    assert_str(param_find(data, "UserData")->text, "#!/bin/sh\necho MINE");
     assert_null(param_find(data, "KeyName"));
     arena_clear(&scene.arena);
 }

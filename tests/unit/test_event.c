@@ -244,6 +244,10 @@ static void any_fields(struct scene *scene, struct rng *rng, struct event *event
         event->asked_at = any_i64(rng);
         break;
     case EVENT_RAY_RESTARTED:
+    case EVENT_PRICES:
+        break;
+    case EVENT_HEAD:
+        event->head = (enum head_state)rng_below(rng, 3);
         break;
     case EVENT_LISTING:
         any_listing(scene, rng, &event->listing);
@@ -352,6 +356,10 @@ static void events_of_nodes_in_words(void **state)
                "12.500 setup of instance 17: ssh works, the steps are running");
     assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_FAILED}),
                "12.500 setup of instance 17: failed");
+    assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_FAILED, true}),
+               "12.500 setup of instance 17: failed, before Ray was started");
+    assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_BLOCKED}),
+               "12.500 setup of instance 17: failed; another node would fail, too");
     assert_str(WORDS(scene, DRAIN_REPLY, .drain_reply = {17, DRAIN_REFUSED}),
                "12.500 drain of instance 17 answered: refused; it is no longer idle");
     assert_str(WORDS(scene, RAY_SEEN, .asked_at = 12400), "12.500 Ray state as of 12.400");

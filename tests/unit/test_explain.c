@@ -324,6 +324,13 @@ static void why_a_training_job_waits(void **state)
                         "  The cluster has room for it; shoal train will use it shortly.\n");
     demand.count = 1;
     assert_non_null(strstr(ask(&stage, "{cpu:1}"), "training job ddp need 1 more replica of"));
+    /* A launch that is impossible, for example, for which the plan has the nodes already. */
+    stage.scene.autoscaler_message = STR("this service will not start by itself");
+    assert_null(strstr(ask(&stage, "ddp"), "The autoscaler reports"));
+    stage.scene.launch_trouble = STR("this identity lacks permissions");
+    const char *said = ask(&stage, "ddp");
+    assert_non_null(strstr(said, "  The autoscaler reports: this identity lacks permissions.\n"));
+    assert_null(strstr(said, "room for it"));
     close_stage(&stage);
 }
 

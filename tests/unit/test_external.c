@@ -15,7 +15,7 @@
     "while read -r line; do\n"                                                                    \
     " id=${line#*\\\"id\\\":}; id=${id%%[,\\}]*}; op=${line#*\\\"op\\\":\\\"}; op=${op%%\\\"*}\n" \
     " case $op in\n"                                                                              \
-    " hello) more='\"version\":1,\"can\":[\"tokens\",\"atomic_swap\",\"tags\"]';;\n"              \
+    " hello) more=\"\\\"version\\\":1,\\\"can\\\":[$(cat can)]\";;\n"                             \
     " swap) value=${line#*\\\"value\\\":\\\"}; value=${value%%\\\",\\\"id\\\":*}\n"               \
     "  expect=${line#*\\\"expect\\\":\\\"}; expect=${expect%%\\\",\\\"value\\\":*}\n"             \
     "  [ \"$(cat stored)\" != \"$expect\" ] || printf '%s' \"$value\" > stored\n"                 \
@@ -70,6 +70,7 @@ static void begin(struct scene *scene, const char *stored, const char *machines)
     arena_init(&scene->arena);
     put(scene, "stored", stored);
     put(scene, "now", NOW);
+    put(scene, "can", "\"tokens\",\"atomic_swap\",\"tags\"");
     put(scene, "list", arena_printf(&scene->arena, "\"machines\":[%s]", machines).ptr);
     snprintf(scene->variable, sizeof(scene->variable), "FOLDER=%s", scene->folder);
     memcpy(scene->argv, ((const char *[]){"/bin/sh", "-c", SCRIPT, NULL}), sizeof(scene->argv));
@@ -332,6 +333,51 @@ static void launches(void **state)
     end(&scene);
 }
 
+static size_t count_in(struct scene *scene, const char *name, const char *word)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    size_t count = 0;
+    buf_init(&text, 64 * 1024);
+    assert_true(
+        file_read(arena_printf(&scene->arena, "%s/%s", scene->folder, name).ptr, &text, &err));
+    buf_add_char(&text, '\0');
+    for (const char *at = text.ptr; (at = strstr(at, word)); at++) {
+        count++;
+    }
+    return count;
+}
+
+/* Without tokens a launch that was noted is not sent again, however old the note is. */
+static void a_note_stays_as_long_as_its_instances(void **state)
+{
+    struct scene scene;
+    struct err err;
+    struct str calls[3];
+    (void)state;
+    begin(&scene, RECORD("demo", UID_A), "");
+    put(&scene, "can", "\"atomic_swap\",\"tags\"");
+    take(&scene, true, "");
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        struct launch_request request = {
+            .token = arena_printf(&scene.arena, "t-%zu", i), .launch = i + 1, .count = 1};
+        assert_true(
+            scene.provider->ops->draft(scene.provider, &request, &scene.arena, &calls[i], &err));
+    }
+    check_launch(&scene, calls[0], "\"machines\":[]", OUTCOME_DONE, 0);
+    put(&scene, "list", "\"machines\":[" MACHINE("0", UID_A, "running") "]");
+    put(&scene, "now", ",\"now\":1790200000"); /* two days later */
+    take(&scene, true, "");
+    check_launch(&scene, calls[1], "\"machines\":[]", OUTCOME_DONE, 0);
+    check_launch(&scene, calls[0], "\"machines\":[]", OUTCOME_DONE, 1);
+    assert_int_equal(count_in(&scene, "calls", "launch"), 2);
+    assert_int_equal(count_in(&scene, "stored", "\"t-0\\\""), 1);
+    put(&scene, "list", "\"machines\":[]");
+    check_launch(&scene, calls[2], "\"machines\":[]", OUTCOME_DONE, 0);
+    assert_int_equal(count_in(&scene, "stored", "\"t-0\\\""), 0);
+    end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +388,7 @@ int main(void)
         cmocka_unit_test(instances_by_id_and_by_name),
         cmocka_unit_test(wrong_replies),
         cmocka_unit_test(launches),
+        cmocka_unit_test(a_note_stays_as_long_as_its_instances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

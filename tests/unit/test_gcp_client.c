@@ -222,8 +222,8 @@ static void refusals_are_not_repeated(void **state)
         enum outcome outcome;
         int requests;
     } rows[] = {
-        {400, OUTCOME_INVALID, 1},  {403, OUTCOME_DENIED, 1},   {404, OUTCOME_NOT_FOUND, 1},
-        {409, OUTCOME_MISMATCH, 1}, {412, OUTCOME_MISMATCH, 1},
+        {400, OUTCOME_INVALID, 1},  {403, OUTCOME_DENIED, 1},  {404, OUTCOME_NOT_FOUND, 1},
+        {409, OUTCOME_MISMATCH, 1}, {412, OUTCOME_INVALID, 1},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -60,6 +60,8 @@ static void stage_open(struct stage *stage)
     stage->log = (struct log){&clock_of_machine, NULL, LOG_LEVEL_INFO, stage_log, stage};
     stage->settings = param_new_map(&stage->arena);
     param_add_text(stage->settings, "availability_zone", STR("us-a, us-b"), &stage->arena);
+    param_add_text(param_add_map(stage->settings, "tags", &stage->arena), "team", STR("vision"),
+                   &stage->arena);
     stage->types[0] = (struct provider_type){
         .name = STR("head"), .node_config = node_config(&stage->arena), .is_head = true};
     stage->types[1] = (struct provider_type){.name = STR("worker"),
@@ -147,7 +149,9 @@ static void a_worker(void **state)
     assert_string_equal(
         text(json_array_get(json_object_get(made, "guestAccelerators"), 0), "acceleratorType"),
         "t4");
-    /* Tags. */
+    /* Tags; those of metadata.shoal are labels of the disk, too. */
+    assert_string_equal(text(labels, "team"), "vision");
+    assert_string_equal(text(json_object_get(params, "labels"), "team"), "vision");
     assert_string_equal(text(labels, "ray-node-type"), "worker");
     assert_string_equal(text(labels, "shoal-token"), "shoal-00112233");
     assert_string_equal(text(labels, TAG_EPOCH), "7");
@@ -220,6 +224,66 @@ static void markets(void **state)
     stage_close(&stage);
 }
 
+/* Google's console writes the body of instances.insert, and bulkInsert does not have all of it. */
+static void what_only_instances_have(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    struct arena *arena = &stage.arena;
+    struct param *config = node_config(arena);
+    param_add_text(config, "hostname", STR("a.example.com"), arena);
+    param_add_bool(config, "deletionProtection", false, arena);
+    param_add_text(config, "labelFingerprint", STR("x"), arena);
+    param_add_bool(param_add_map(config, "displayDevice", arena), "enableDisplay", false, arena);
+    param_add_map(config, "instanceEncryptionKey", arena);
+    param_add_text(
+        param_add_map(param_add_map(config, "params", arena), "resourceManagerTags", arena),
+        "tagKeys/1", STR("tagValues/2"), arena);
+    param_add_text(param_add_list(config, "resourcePolicies", arena), "",
+                   STR("https://x/projects/p/regions/us/resourcePolicies/near"), arena);
+    stage.types[1].node_config = config;
+    const json_t *made = stage_draft(&stage, (struct launch_request){.type = 1, .count = 2});
+    static const char *const gone[] = {"hostname",      "deletionProtection",    "labelFingerprint",
+                                       "displayDevice", "instanceEncryptionKey", "params"};
+    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+        assert_null(json_object_get(made, gone[i]));
+    }
+    assert_string_equal(text(json_object_get(made, "resourceManagerTags"), "tagKeys/1"),
+                        "tagValues/2");
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(made, "resourcePolicies"), 0)), "near");
+    json_t *names = json_object_get(json_object_get(stage.draft, "body"), "perInstanceProperties");
+    const char *name;
+    json_t *own;
+    json_object_foreach(names, name, own)
+    {
+        assert_string_equal(text(own, "hostname"), "a.example.com");
+    }
+    stage_close(&stage);
+}
+
+/* The GPUs of a2, a3, g2 and so on are part of the machine type. */
+static void built_in_gpus_do_not_migrate(void **state)
+{
+    static const struct {
+        const char *type, *action;
+    } rows[] = {
+        {"g2-standard-8", "TERMINATE"}, {"a3-highgpu-8g", "TERMINATE"}, {"n2-standard-8", ""}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct stage stage;
+        stage_open(&stage);
+        struct param *config = param_new_map(&stage.arena);
+        param_add_text(config, "machineType", str_from(rows[i].type), &stage.arena);
+        stage.types[1].node_config = config;
+        const json_t *made = stage_draft(&stage, (struct launch_request){.type = 1});
+        assert_string_equal(text(json_object_get(made, "scheduling"), "onHostMaintenance"),
+                            rows[i].action);
+        stage_close(&stage);
+    }
+}
+
 static void places_and_roles(void **state)
 {
     struct stage stage;
@@ -258,7 +322,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker),
         cmocka_unit_test(a_startup_script_of_the_file),
+        cmocka_unit_test(what_only_instances_have),
         cmocka_unit_test(markets),
+        cmocka_unit_test(built_in_gpus_do_not_migrate),
         cmocka_unit_test(places_and_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

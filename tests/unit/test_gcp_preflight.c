@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ACCOUNT "1-compute@developer.gserviceaccount.com"
+#define RAYS "ray-autoscaler-sa-v1@p.iam.gserviceaccount.com"
 #define REFUSED(message) \
     "{\"error\":{\"message\":\"" message "\",\"status\":\"PERMISSION_DENIED\"}}"
 #define ERROR_OF(reason) "{\"error\":{\"message\":\"m\",\"errors\":[{\"reason\":\"" reason "\"}]}}"
@@ -43,6 +44,7 @@ static const struct route usual[] = {
      {.body = "{\"bindings\":[{\"role\":\"roles/editor\",\"members\":[\"serviceAccount:" ACCOUNT
               "\"]}]}"}},
     {"/r/v1/projects/p:getEffectiveOrgPolicy", {.body = "{\"booleanPolicy\":{}}"}},
+    {"/serviceAccounts/ray-autoscaler", {.status = 404, .body = ERROR_OF("notFound")}},
     {":testIamPermissions", {.body = "{\"permissions\":[\"" GCP_ACT_AS "\"]}"}},
     {"/i/v1/projects/-/serviceAccounts/", {.body = "{\"email\":\"" ACCOUNT "\"}"}},
     {"/c/projects/p", {.body = PROJECT("")}},
@@ -218,7 +220,8 @@ static void a_project_without_problems(void **state)
     assert_true(str_is(facts.image, "debian-12"));
     assert_true(str_is(facts.image_name, "debian-12-v1"));
     /* Two types of one machine and image: each is asked for once. */
-    assert_int_equal(count_of(stage.targets, "\n"), 11);
+    assert_int_equal(count_of(stage.targets, "\n"), 16);
+    assert_int_equal(count_of(stage.targets, ":getEffectiveOrgPolicy"), 4);
     assert_int_equal(count_of(stage.targets, "requestId"), 0);
     gcp_stage_close(&stage.gcp);
 }
@@ -458,6 +461,64 @@ static void quotas(void **state)
     }
 }
 
+/* GB of disks by type, and what the cluster makes in the project. */
+static void quotas_of_disks_and_resources(void **state)
+{
+#define MORE(disks, ssd)                                                                \
+    "{\"zones\":[\"https://x/zones/us-a\"],\"quotas\":[{\"metric\":"                    \
+    "\"DISKS_TOTAL_GB\",\"limit\":" disks ",\"usage\":0},{\"metric\":\"SSD_TOTAL_GB\"," \
+    "\"limit\":" ssd ",\"usage\":0}]}"
+#define OF_PROJECT(rules, templates)                                                       \
+    "{\"name\":\"p\",\"defaultServiceAccount\":\"" ACCOUNT "\",\"quotas\":[{\"metric\":"   \
+    "\"FIREWALLS\",\"limit\":100,\"usage\":" rules "},{\"metric\":\"INSTANCE_TEMPLATES\"," \
+    "\"limit\":300,\"usage\":" templates "}]}"
+    struct stage stage;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        stage_open(&stage);
+        struct arena *arena = &stage.gcp.arena;
+        stage_route(&stage, "/regions/us", 0, i < 2 ? MORE("90", "99") : MORE("100", "100"));
+        stage_route(&stage, "/images/", 0, "{\"name\":\"d\",\"diskSizeGb\":\"50\"}");
+        struct param *disk = param_add_map(param_find(stage.configs[1], "disks"), "", arena);
+        struct param *made = param_add_map(disk, "initializeParams", arena);
+        param_add_text(made, "diskType", STR("zones/us-a/diskTypes/pd-balanced"), arena);
+        param_add_number(made, "diskSizeGb", 100, arena);
+        stage_run(&stage, PREFLIGHT_FOR_UP);
+        if (i < 2) {
+            assert_says(&stage, "E quota: the project's quota DISKS_TOTAL_GB is 90 in us; the head "
+                                "and min_workers need 100 ");
+            assert_says(&stage, "E quota: the project's quota SSD_TOTAL_GB is 99 in us; the head "
+                                "and min_workers need 100 ");
+        } else {
+            assert_silent(&stage, "E quota");
+        }
+        gcp_stage_close(&stage.gcp);
+    }
+    for (int i = 0; i < 3; i++) {
+        stage_open(&stage);
+        for (size_t k = 0; k + 1 < ARRAY_LEN(usual); k++) {
+            stage.routes[stage.route_count++] = usual[k];
+        }
+        for (size_t k = 0; k < stage.route_count; k++) {
+            bool is_all = stage.routes[k].answer.body && !strcmp(stage.routes[k].answer.body, "*");
+            stage.routes[k].answer.body = is_all ? stage.granted : stage.routes[k].answer.body;
+        }
+        stage_route(&stage, "/c/projects/p", 0,
+                    i == 0   ? OF_PROJECT("98", "294")
+                    : i == 1 ? OF_PROJECT("99", "0")
+                             : OF_PROJECT("0", "295"));
+        stage_run(&stage, PREFLIGHT_FOR_UP);
+        if (i == 0) {
+            assert_silent(&stage, "E quota");
+        } else {
+            assert_says(&stage, i == 1 ? "E quota: 99 of the project's quota FIREWALLS of 100"
+                                       : "E quota: 295 of the project's quota INSTANCE_TEMPLATES");
+            assert_says(&stage, "-> delete what nothing uses: shoal gc, or request a larger");
+        }
+        gcp_stage_close(&stage.gcp);
+    }
+}
+
 static void gpus(void **state)
 {
     struct stage stage;
@@ -537,13 +598,21 @@ static void service_accounts(void **state)
     check_one("/i/v1/projects/-/serviceAccounts/1-compute", 404, ERROR_OF("notFound"),
               "E service account: the project's default service account " ACCOUNT
               " does not exist: it was deleted; the head launches workers with it "
-              "@available_node_types.head.node_config -> write in the head's node_config: "
-              "serviceAccounts: [{email: NAME@PROJECT.iam.gserviceaccount.com, scopes: "
-              "[https://www.googleapis.com/auth/cloud-platform]}]");
+              "@available_node_types.head.node_config -> gcloud iam service-accounts create "
+              "ray-autoscaler-sa-v1 --project p; shoal policy FILE > role.yaml; gcloud iam roles "
+              "create rayClusters --project p --file role.yaml; gcloud projects "
+              "add-iam-policy-binding p --member serviceAccount:" RAYS " --role "
+              "projects/p/roles/rayClusters --condition None; gcloud iam service-accounts "
+              "add-iam-policy-binding " RAYS " --member user:YOU --role "
+              "roles/iam.serviceAccountUser");
     check_one("/i/v1/projects/-/serviceAccounts/1-compute", 403, REFUSED("no get"),
               "F service account: " ACCOUNT ", for the head; not checked: no get ");
     check_one(":getIamPolicy", 0, "{\"bindings\":[]}",
-              "W service account: the project grants no role to the head's service account");
+              "E service account: the project grants no role to the head's service account " ACCOUNT
+              ", so the head cannot launch workers @available_node_types.head.node_config -> shoal "
+              "policy FILE > role.yaml;");
+    check_one(":getIamPolicy", 403, REFUSED("no policy"),
+              "F service account: " ACCOUNT ", for the head");
     stage_open(&stage);
     stage_route(&stage, "/serviceAccounts/1-compute%40developer.gserviceaccount.com:test", 0, "{}");
     stage_grant(&stage, GCP_ACT_AS);
@@ -572,11 +641,56 @@ static void service_accounts(void **state)
     }
 }
 
-static void os_login(void **state)
+/* It is used if it exists, is enabled, has a role, and the caller may act as it. */
+static void the_account_of_rays_launcher(void **state)
+{
+    static const char *const roles[] = {RAYS, "other"};
+    static const struct {
+        const char *account, *use;
+        bool has_role, is_used;
+    } rows[] = {
+        {"{}", "{\"permissions\":[\"" GCP_ACT_AS "\"]}", true, true},
+        {"{\"disabled\":true}", "{\"permissions\":[\"" GCP_ACT_AS "\"]}", true, false},
+        {"{}", "{}", true, false},
+        {"{}", "{\"permissions\":[\"" GCP_ACT_AS "\"]}", false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct stage stage;
+        char policy[TEXT_MAX];
+        snprintf(policy, sizeof(policy),
+                 "{\"bindings\":[{\"role\":\"r\",\"members\":[\"serviceAccount:" ACCOUNT
+                 "\",\"serviceAccount:%s\"]}]}",
+                 roles[!rows[i].has_role]);
+        stage_open(&stage);
+        stage_route(&stage, "ray-autoscaler-sa-v1%40p.iam.gserviceaccount.com:test", 0,
+                    rows[i].use);
+        stage_route(&stage, "/serviceAccounts/ray-autoscaler", 0, rows[i].account);
+        stage_route(&stage, ":getIamPolicy", 0, policy);
+        stage_run(&stage, PREFLIGHT_FOR_UP);
+        assert_says(&stage, rows[i].is_used ? "F service account: " RAYS ", for the head"
+                                            : "F service account: " ACCOUNT ", for the head");
+        assert_silent(&stage, "E service account");
+        assert_true(count_of(stage.targets, "/serviceAccounts/1-compute") ==
+                    (rows[i].is_used ? 0 : 2));
+        gcp_stage_close(&stage.gcp);
+    }
+}
+
+static void policies_of_the_organization(void **state)
 {
     (void)state;
     check_one(":getEffectiveOrgPolicy", 0, "{\"booleanPolicy\":{\"enforced\":true}}",
-              "W ssh: your organization requires OS Login");
+              "E organization: your organization requires OS Login");
+    check_one(":getEffectiveOrgPolicy", 0, "{\"listPolicy\":{\"allValues\":\"DENY\"}}",
+              "E organization: your organization restricts public addresses");
+    check_one(":getEffectiveOrgPolicy", 0, "{\"listPolicy\":{\"allowedValues\":[\"x\"]}}",
+              "E organization: your organization restricts public addresses");
+}
+
+static void os_login(void **state)
+{
+    (void)state;
     struct stage stage;
     stage_open(&stage);
     for (size_t i = 0; i + 1 < ARRAY_LEN(usual); i++) {
@@ -602,10 +716,13 @@ int main(void)
         cmocka_unit_test(private_instances),
         cmocka_unit_test(a_tunnel),
         cmocka_unit_test(quotas),
+        cmocka_unit_test(quotas_of_disks_and_resources),
         cmocka_unit_test(gpus),
         cmocka_unit_test(another_launcher),
         cmocka_unit_test(permissions),
         cmocka_unit_test(service_accounts),
+        cmocka_unit_test(the_account_of_rays_launcher),
+        cmocka_unit_test(policies_of_the_organization),
         cmocka_unit_test(os_login),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

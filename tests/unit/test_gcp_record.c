@@ -147,6 +147,41 @@ static void who_comes_second_reads_again(void **state)
     stage_close(&stage);
 }
 
+/* A template must name an image and a network that exist: those of the file's head, or of the last
+ * version if the file leaves them to a template that this process has not read. */
+static void the_template_is_like_the_head(void **state)
+{
+    static const char last[] = "{\"name\":\"" CHAIN "5\",\"properties\":{\"disks\":[{"
+                               "\"initializeParams\":{\"sourceImage\":\"projects/q/old\"}}],"
+                               "\"networkInterfaces\":[{\"subnetwork\":\"regions/r/s\"}],"
+                               "\"metadata\":{\"items\":[{\"key\":\"shoal-record\",\"value\":"
+                               "\"{\\\"cluster\\\":\\\"demo\\\",\\\"uid\\\":\\\"u\\\","
+                               "\\\"lease\\\":{" EXPIRED "}}\"}]}}}";
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct stage stage;
+        stage_open(&stage);
+        struct arena *arena = &stage.gcp.arena;
+        struct param *config = param_new_map(arena);
+        struct provider_type head = {.name = STR("h"), .is_head = true, .node_config = config};
+        stage.gcp.cluster.types = &head;
+        stage.gcp.cluster.type_count = 1;
+        if (i == 1) {
+            param_add_text(
+                param_add_map(param_add_map(param_add_list(config, "disks", arena), "", arena),
+                              "initializeParams", arena),
+                "sourceImage", STR("projects/q/new"), arena);
+        }
+        stage.lists[0] = last;
+        stage.lists[1] = "%";
+        stage_take(&stage, false);
+        assert_non_null(strstr(stage.written, i ? "\"projects/q/new\"" : "\"projects/q/old\""));
+        assert_non_null(strstr(stage.written, "\"subnetwork\":\"regions/r/s\""));
+        assert_null(strstr(stage.written, "networks/default"));
+        stage_close(&stage);
+    }
+}
+
 /* Versions 6 to 9 were made, and 5 to 8 deleted, after the listing was made. */
 static void a_write_after_a_stale_listing_does_not_count(void **state)
 {
@@ -160,6 +195,23 @@ static void a_write_after_a_stale_listing_does_not_count(void **state)
     assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
     assert_string_equal(stage.holder, "other");
     assert_true(strncmp(stage.deleted, CHAIN "6", strlen(CHAIN "6")) == 0);
+    stage_close(&stage);
+}
+
+/* Version 5 was not deleted with 6 to 8: this does not prove that 5 was the newest. */
+static void a_write_below_the_newest_version_does_not_count(void **state)
+{
+    struct stage stage;
+    (void)state;
+    stage_open(&stage);
+    stage.lists[0] = VERSION("5", EXPIRED);
+    stage.lists[1] = VERSION("5", EXPIRED) ",%," VERSION("9", HELD);
+    stage.lists[2] = stage.lists[1];
+    stage_take(&stage, false);
+    assert_int_equal(stage.outcome, OUTCOME_MISMATCH);
+    assert_string_equal(stage.holder, "other");
+    assert_int_equal(stage.inserts, 1);
+    assert_int_equal(stage.deletes, 0);
     stage_close(&stage);
 }
 
@@ -401,7 +453,9 @@ int main(void)
         cmocka_unit_test(the_newest_version_counts),
         cmocka_unit_test(a_held_lease_is_not_written),
         cmocka_unit_test(who_comes_second_reads_again),
+        cmocka_unit_test(the_template_is_like_the_head),
         cmocka_unit_test(a_write_after_a_stale_listing_does_not_count),
+        cmocka_unit_test(a_write_below_the_newest_version_does_not_count),
         cmocka_unit_test(a_foreign_template_is_not_a_record),
         cmocka_unit_test(the_newest_of_hundreds_counts),
         cmocka_unit_test(old_versions_are_deleted),

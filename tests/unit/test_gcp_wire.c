@@ -29,9 +29,10 @@ static void refusals(void **state)
         {403, BODY("forbidden"), OUTCOME_DENIED},
         {403, BODY("rateLimitExceeded"), OUTCOME_THROTTLED},
         {403, BODY("quotaExceeded"), OUTCOME_QUOTA},
+        {400, BODY("resourceNotReady"), OUTCOME_THROTTLED},
         {404, BODY("notFound"), OUTCOME_NOT_FOUND},
         {409, BODY("alreadyExists"), OUTCOME_MISMATCH},
-        {412, BODY("conditionNotMet"), OUTCOME_MISMATCH},
+        {412, BODY("conditionNotMet"), OUTCOME_INVALID},
         {429, "{", OUTCOME_THROTTLED},
         {500, "[]", OUTCOME_UNKNOWN},
         {503, BODY("backendError"), OUTCOME_UNKNOWN},
@@ -53,6 +54,20 @@ static void messages_have_no_control_characters(void **state)
     (void)state;
     gcp_failure_read(400, STR("{\"error\":{\"message\":\"a\\u001bb\\nc\"}}"), &failure);
     assert_string_equal(failure.message, "a b c");
+}
+
+/* In an operation a policy of the organization has a code of its own. */
+static void an_operation_against_a_policy_is_invalid(void **state)
+{
+    struct gcp_operation_state read;
+    json_t *json = parsed(
+        "{\"name\":\"operation-1\",\"status\":\"DONE\",\"httpErrorStatusCode\":503,"
+        "\"error\":{\"errors\":[{\"code\":\"VM_MIN_COUNT_NOT_REACHED\",\"message\":\"few\"},"
+        "{\"code\":\"CONDITION_NOT_MET\",\"message\":\"Constraint violated\"}]}}");
+    (void)state;
+    assert_true(gcp_operation_state_read(json, &read));
+    assert_int_equal(read.failure.outcome, OUTCOME_INVALID);
+    json_decref(json);
 }
 
 static void operations(void **state)
@@ -260,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals),
         cmocka_unit_test(messages_have_no_control_characters),
+        cmocka_unit_test(an_operation_against_a_policy_is_invalid),
         cmocka_unit_test(operations),
         cmocka_unit_test(pages),
         cmocka_unit_test(places_that_a_page_lacks),

@@ -37,6 +37,7 @@ static const struct handover full = {
     .contents_hash = {"c0ffee", 6},
     .restarts_ray = true,
     .type_zones = {"cpu\ta b\n", 8},
+    .type_images = {"cpu\tami-1\n", 10},
     .environment = variables,
     .environment_count = 1,
     .machines = machines,
@@ -65,6 +66,7 @@ static void it_travels(void **state)
     assert_true(str_eq(back.contents_hash, full.contents_hash));
     assert_true(str_eq(back.public_key, full.public_key));
     assert_true(str_eq(back.type_zones, full.type_zones));
+    assert_true(str_eq(back.type_images, full.type_images));
     assert_true(str_eq(back.machines[1].id, machines[1].id));
     assert_true(str_eq(back.intents[0].call, intents[0].call));
     assert_false(back.intents[0].is_settled);

@@ -137,6 +137,74 @@ static void the_users_key_stays_here(void **state)
     tear_down(&scene);
 }
 
+static struct str variable_of(const struct handover *handover, const char *name)
+{
+    for (size_t i = 0; i < handover->environment_count; i++) {
+        if (str_is(handover->environment[i].name, name)) {
+            return handover->environment[i].value;
+        }
+    }
+    return STR("-");
+}
+
+static void read_handover(struct scene *scene, struct handover *handover)
+{
+    set_up(scene, false);
+    assert_true(handover_read(file_named(scene, HANDOVER_FILE)->bytes, &scene->f->arena, handover,
+                              &scene->err));
+}
+
+/* The head reaches AWS as this machine does: the same endpoints, the same authorities. A proxy is
+ * copied only if both are in one network, and never to a file that others can read. */
+static void the_way_to_the_cloud_is_copied(void **state)
+{
+    static const char *const names[] = {"AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
+                                        "AWS_CA_BUNDLE", "HTTPS_PROXY", "NO_PROXY"};
+    char bundle[] = "/tmp/shoal-ca-XXXXXX";
+    struct scene scene;
+    struct handover handover;
+    (void)state;
+    int file = mkstemp(bundle);
+    assert_int_equal(write(file, "authorities", 11), 11);
+    assert_int_equal(close(file), 0);
+    const char *const values[] = {"true", "true", bundle, "http://me:pass@proxy.corp:3128",
+                                  ".corp"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_equal(setenv(names[i], values[i], 1), 0);
+    }
+    provider = "type: aws, region: us-west-2";
+    read_handover(&scene, &handover);
+    assert_str(variable_of(&handover, "AWS_USE_FIPS_ENDPOINT"), "true");
+    assert_str(variable_of(&handover, "AWS_USE_DUALSTACK_ENDPOINT"), "true");
+    assert_str(variable_of(&handover, "AWS_CA_BUNDLE"), "~/.shoal/cluster/ca-bundle.pem");
+    assert_str(file_named(&scene, "~/.shoal/cluster/ca-bundle.pem")->bytes, "authorities");
+    assert_str(variable_of(&handover, "HTTPS_PROXY"), "-");
+    assert_str(variable_of(&handover, "NO_PROXY"), "-");
+    tear_down(&scene);
+    provider = "type: aws, region: us-west-2, use_internal_ips: true";
+    read_handover(&scene, &handover);
+    assert_str(variable_of(&handover, "HTTPS_PROXY"), "http://me:pass@proxy.corp:3128");
+    assert_str(variable_of(&handover, "NO_PROXY"), ".corp");
+    const struct node_request *request = &scene.plan.setup.request;
+    for (size_t i = 0; i < request->file_count; i++) {
+        assert_true(request->files[i].mode == 0600 ||
+                    str_find(request->files[i].bytes, "me:pass") == SIZE_MAX);
+    }
+    for (size_t i = 0; i < request->bundle.count; i++) {
+        assert_true(str_find(request->bundle.steps[i].command, "me:pass") == SIZE_MAX);
+    }
+    tear_down(&scene);
+    assert_int_equal(setenv("HTTPS_PROXY", "http://localhost:3128", 1), 0);
+    read_handover(&scene, &handover);
+    assert_str(variable_of(&handover, "HTTPS_PROXY"), "-");
+    tear_down(&scene);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_equal(unsetenv(names[i]), 0);
+    }
+    assert_int_equal(unlink(bundle), 0);
+    provider = "type: aws, region: us-west-2";
+}
+
 /* A class of Ray that knows no user data installs it on the workers, too. */
 static void the_users_key_of_a_class(void **state)
 {
@@ -294,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_is_sent_the_clusters_own_key),
         cmocka_unit_test(the_users_key_stays_here),
+        cmocka_unit_test(the_way_to_the_cloud_is_copied),
         cmocka_unit_test(the_users_key_of_a_class),
         cmocka_unit_test(the_head_is_sent_the_plugin),
         cmocka_unit_test(words_are_relative_to_the_cluster_file),

@@ -3,13 +3,12 @@
 #include "provider/local/host_script.h"
 
 #include "base/attr.h"
+#include "shell_hosts.h"
 #include "unit.h"
 
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define UID_A "0123456789abcdef0123456789abcdef"
@@ -17,21 +16,6 @@
 #define SHELL "unshare -rpf --mount-proc sh"
 
 static char home[64];
-
-extern char **environ;
-
-static int shell(const char *command)
-{
-    char text[600];
-    char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, text, NULL};
-    pid_t pid;
-    snprintf(text, sizeof(text), "%s", command);
-    int status = -1;
-    if (posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) == 0) {
-        waitpid(pid, &status, 0);
-    }
-    return status;
-}
 
 static const char *path_of(const char *name)
 {
@@ -71,7 +55,7 @@ static struct host_reply run(const struct buf *script, struct arena *arena)
     snprintf(command, sizeof(command),
              "HOME=%s SHOAL_HOST_FOLDER=%s/host PATH=%s/fake:$PATH " SHELL " %s/script >%s/out",
              home, home, home, home, home);
-    int status = shell(command);
+    int status = shell_run(command);
     host_reply_read(str_from(get("out")), status, STR(""), arena, &reply);
     return reply;
 }
@@ -207,6 +191,49 @@ static void a_key_is_removed_from_a_whole_copy(void **state)
     assert_false(run_key("", UID_A, &arena).was_changed);
 }
 
+static void put_record_of_container(const char *id)
+{
+    char text[100];
+    snprintf(text, sizeof(text), "{\n  \"id\": \"%s\",\n  \"image\": \"ray:1\"\n}\n", id);
+    mkdir(path_of(".shoal"), 0700);
+    put(".shoal/container.json", text, 0600);
+}
+
+/* A container with the name of the cluster's runs; `said` is what docker says about it. */
+static bool is_container_stopped(const char *recorded, const char *said, struct arena *arena)
+{
+    struct host_stop stop = {.container = STR("ray_box")};
+    char fake[600];
+    remove(path_of("stopped"));
+    put_record_of_container(recorded);
+    snprintf(fake, sizeof(fake),
+             "#!/bin/sh\ncase $1 in\nps) [ -e %s/stopped ] || echo 0abc ;;\n"
+             "container) [ \"$*\" != \"${*%% 0abc}\" ] && echo '%s' ;;\n"
+             "stop) : >%s/stopped ;;\nesac\n",
+             home, said, home);
+    put("fake/docker", fake, 0700);
+    assert_int_equal(run_swap(0, UID_A, NULL, arena).end, HOST_DONE);
+    struct host_reply first = run_probe(arena);
+    assert_int_equal(run_swap(first.serial, NULL, &stop, arena).end, HOST_DONE);
+    host_reply_clear(&first);
+    assert_string_equal(get("host/record"), "");
+    return access(path_of("stopped"), F_OK) == 0;
+}
+
+static void a_container_of_another_user_is_not_stopped(void **state)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    char mounts[200];
+    (void)state;
+    assert_false(is_container_stopped("", "null", &arena));
+    assert_false(is_container_stopped("abc", "{\"a\":\"shoal-cluster\"} /data", &arena));
+    assert_true(is_container_stopped("0abc", "null", &arena));
+    assert_true(is_container_stopped("", "{\"shoal-cluster\":\"demo\"}", &arena));
+    snprintf(mounts, sizeof(mounts), "null /data %s/.shoal/mounts/demo/x", home);
+    assert_true(is_container_stopped("", mounts, &arena));
+    remove(path_of(".shoal/container.json"));
+}
+
 static void a_container_that_runs_is_not_stopped(void **state)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -214,9 +241,10 @@ static void a_container_that_runs_is_not_stopped(void **state)
     (void)state;
     assert_int_equal(run_swap(0, UID_A, NULL, &arena).end, HOST_DONE);
     struct host_reply first = run_probe(&arena);
+    put_record_of_container("abc");
     put("fake/docker",
         "#!/bin/sh\n[ \"$1\" = ps ] || exit 1\n"
-        "[ \"$*\" = 'ps -q -f name=^/ray_box$' ] && echo abc\n",
+        "[ \"$*\" = 'ps -q --no-trunc -f name=^/ray_box$' ] && echo abc\n",
         0700);
     struct host_reply reply = run_swap(first.serial, NULL, &stop, &arena);
     assert_int_equal(reply.end, HOST_FAILED);
@@ -238,9 +266,10 @@ int main(void)
         cmocka_unit_test(a_lost_host_frees_itself_if_its_record_is_the_same),
         cmocka_unit_test(a_record_is_printed_as_one_line),
         cmocka_unit_test(a_key_is_removed_from_a_whole_copy),
+        cmocka_unit_test(a_container_of_another_user_is_not_stopped),
         cmocka_unit_test(a_container_that_runs_is_not_stopped),
     };
-    if (shell(SHELL " -c 'command -v flock' >/dev/null 2>&1") != 0) {
+    if (shell_run(SHELL " -c 'command -v flock' >/dev/null 2>&1") != 0) {
         return 77;
     }
     snprintf(home, sizeof(home), "/tmp/shoal-host-script.XXXXXX");
@@ -250,5 +279,5 @@ int main(void)
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     char command[100];
     snprintf(command, sizeof(command), "rm -rf %s", home);
-    return shell(command) == 0 ? status : 1;
+    return shell_run(command) == 0 ? status : 1;
 }

@@ -52,16 +52,20 @@ static void the_files_own(void **state)
 static void rays_default(void **state)
 {
     (void)state;
-    check("", &m5, &with_rays, IMAGE_FINE, RAYS);
+    check("", &m5, &with_rays, IMAGE_NONE, "");
     check("Latest_DLAMI", &m5, &with_rays, IMAGE_FINE, RAYS);
-    check("", &m6g, &with_rays, IMAGE_NONE, "");
-    check("", &m5, &without_rays, IMAGE_NONE, "");
-    struct image_choice other = image_choose(STR(""), STR("eu-south-1"), &m5, &with_rays);
+    check("latest_dlami", &m6g, &with_rays, IMAGE_NONE, "");
+    check("latest_dlami", &m5, &without_rays, IMAGE_NONE, "");
+    struct image_choice other = image_choose(STR("latest_dlami"), STR("eu-south-1"), &m5,
+                                             &with_rays);
     assert_int_equal(other.verdict, IMAGE_NONE);
     assert_str(image_ray_default(STR("us-west-2")), RAYS);
     assert_str(image_ray_default(STR("eu-south-1")), "");
     assert_false(image_is_named(STR("latest_dlami")));
     assert_true(image_is_named(STR("latest_dlam1")));
+    assert_false(image_is_named(STR("resolve:ssm:/my/image")));
+    assert_str(image_of_parameter(STR("resolve:ssm:/my/image:3")), "/my/image:3");
+    assert_str(image_of_parameter(STR("ami-1")), "");
 }
 
 static void where_the_newest_is_announced(void **state)

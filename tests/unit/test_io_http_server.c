@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 2, LIMIT_MS = 8000, CROWD = 40, LARGE = 3000000 };
+enum { LOOK_MS = 2, LIMIT_MS = 60000, CROWD = 300, JOB = 64, LARGE = 3000000, HUGE = 15000000 };
 
 struct ctl_conn {
     int fd;
@@ -44,24 +44,34 @@ static void answer(void *context, const struct http_server_request *request,
         answer->status = 200;
         answer->type = "text/plain";
         buf_addf(&answer->body, "got %zu", request->body.len);
-    } else if (str_is(path, "/large") || str_is(path, "/too-large")) {
-        size_t size = str_is(path, "/large") ? LARGE : HTTP_SERVE_BODY_MAX + 1;
+    } else if (str_is(path, "/large") || str_is(path, "/huge") || str_is(path, "/too-large")) {
+        size_t size = str_is(path, "/large")  ? LARGE
+                      : str_is(path, "/huge") ? HUGE
+                                              : HTTP_SERVE_BODY_MAX + 1;
         answer->status = 200;
         answer->type = "text/plain";
         buf_add_spaces(&answer->body, size);
     }
 }
 
-static void http_conn(struct scene *scene, const char *words)
+/* Returns its number. */
+static size_t http_conn(struct scene *scene, const char *words)
 {
     struct ctl_conn *ctl_conn = &scene->conns[scene->conn_count++];
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(http_serve_port(scene->serve)),
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
     ctl_conn->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    buf_init(&ctl_conn->heard, LARGE + 1000);
+    buf_init(&ctl_conn->heard, HUGE + 1000);
     assert_int_equal(connect(ctl_conn->fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(send(ctl_conn->fd, words, strlen(words), MSG_NOSIGNAL), strlen(words));
+    return scene->conn_count - 1;
+}
+
+static void say(struct scene *scene, size_t number, const char *words)
+{
+    assert_int_equal(send(scene->conns[number].fd, words, strlen(words), MSG_NOSIGNAL),
+                     strlen(words));
 }
 
 /* Reads what is available; ends the turn when all clients have their complete answers. */
@@ -180,23 +190,94 @@ static void a_body_is_taken_if_accepted(void **state)
     assert_int_not_equal(str_find(heard(scene, 2), "\r\nAllow: GET, HEAD, PUT\r\n"), SIZE_MAX);
 }
 
-/* Silent connections take all places; a later one is refused at once. */
+/* Lets the server accept and read what was sent, without an answer to wait for. */
+static void serve_for(struct scene *scene, int64_t ms)
+{
+    scene->until = loop_now_ms(scene->loop) + ms;
+    loop_timer_start(scene->look, 0);
+    loop_run(scene->loop);
+}
+
+/* All replicas of a job call AdaptDL's supervisor once, together, and do not try again. */
+static void a_whole_job_is_served(void **state)
+{
+    struct scene *scene = *state;
+    for (size_t i = 0; i < JOB; i++) {
+        http_conn(scene, "");
+    }
+    serve_for(scene, 100);
+    for (size_t i = 0; i < JOB; i++) {
+        say(scene, i, "GET /metrics HTTP/1.1\r\n\r\n");
+    }
+    serve_all(scene);
+    for (size_t i = 0; i < JOB; i++) {
+        assert_true(str_starts(heard(scene, i), "HTTP/1.1 200 OK\r\n"));
+    }
+    assert_int_equal(scene->asked, JOB);
+}
+
+/* Silent connections take all places: the oldest ones leave, and a client with a request is still
+ * served. */
 static void a_crowd_is_bounded(void **state)
 {
     struct scene *scene = *state;
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i + 1 < CROWD; i++) {
         http_conn(scene, "GET /metrics HTTP/1.1\r\n");
+        if (i % 32 == 31) {
+            serve_for(scene, 20); /* in this order */
+        }
     }
-    scene->until = loop_now_ms(scene->loop) + 200;
-    loop_timer_start(scene->look, 0);
-    loop_run(scene->loop);
+    serve_for(scene, 200);
+    size_t last = http_conn(scene, "GET /metrics HTTP/1.1\r\n\r\n");
+    while (!scene->conns[last].is_over) {
+        serve_for(scene, 20);
+    }
+    assert_true(str_ends(heard(scene, last), "up 1\n"));
     size_t away = 0;
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < last; i++) {
         away += scene->conns[i].is_over;
         assert_int_equal(scene->conns[i].heard.len, 0);
     }
-    assert_in_range(away, 1, CROWD - 1);
-    assert_int_equal(scene->asked, 0);
+    assert_in_range(away, CROWD - 257, CROWD - 255);
+    assert_true(scene->conns[0].is_over);
+    assert_false(scene->conns[last - 1].is_over);
+    assert_int_equal(scene->asked, 1);
+}
+
+/* A client that has its answer and does not close. */
+static void answered_clients_take_no_place(void **state)
+{
+    struct scene *scene = *state;
+    for (size_t i = 0; i < CROWD; i++) {
+        size_t number = http_conn(scene, "GET /metrics HTTP/1.1\r\n\r\n");
+        serve_all(scene);
+        assert_true(str_ends(heard(scene, number), "up 1\n"));
+    }
+}
+
+static void loop_stops(void *context)
+{
+    loop_stop(((struct scene *)context)->loop);
+}
+
+/* Their answers would fill the memory. */
+static void clients_that_do_not_read_are_closed(void **state)
+{
+    struct scene *scene = *state;
+    struct loop_timer *end = loop_timer_new(scene->loop, loop_stops, scene);
+    for (size_t i = 0; i < 8; i++) {
+        http_conn(scene, "GET /huge HTTP/1.1\r\n\r\n");
+        while (scene->asked <= i) {
+            loop_timer_start(end, LOOK_MS);
+            loop_run(scene->loop);
+        }
+    }
+    loop_timer_free(end);
+    serve_all(scene);
+    assert_true(heard(scene, 0).len < HUGE);
+    assert_true(heard(scene, 3).len < HUGE);
+    assert_true(heard(scene, 4).len > HUGE);
+    assert_true(heard(scene, 7).len > HUGE);
 }
 
 static void a_port_has_one_server(void **state)
@@ -219,6 +300,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_texts_arrive_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_body_is_taken_if_accepted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_whole_job_is_served, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(clients_that_do_not_read_are_closed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answered_clients_take_no_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_port_has_one_server, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

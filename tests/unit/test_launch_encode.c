@@ -162,6 +162,14 @@ static void the_files_words_pass_through(void **state)
     assert_int_equal(str_find(body, "subnet-x"), SIZE_MAX);
     scene.request.user_data = STR("ours");
     assert_has(draft(&scene), "UserData=b3Vycw%3D%3D");
+    /* The file's options replace the template's. */
+    struct param *metadata = param_new_map(arena);
+    param_add_number(metadata, "HttpPutResponseHopLimit", 3, arena);
+    scene.facts.metadata = metadata;
+    assert_has(draft(&scene), "MetadataOptions.HttpPutResponseHopLimit=1");
+    param_find(scene.config, "MetadataOptions")->name = STR("ClientToken"); /* is left out */
+    assert_has(draft(&scene), "MetadataOptions.HttpPutResponseHopLimit=3");
+    assert_has(draft(&scene), "MetadataOptions.HttpTokens=required");
     arena_clear(&scene.arena);
 }
 
@@ -240,6 +248,49 @@ static void interfaces_get_what_they_lack(void **state)
     arena_clear(&scene.arena);
 }
 
+/* metadata.shoal.tags are on everything; the file's own tags of an instance win. */
+static void tags_of_the_account(void **state)
+{
+    struct scene scene;
+    struct param *tags;
+    (void)state;
+    set_up(&scene);
+    tags = param_new_map(&scene.arena);
+    param_add_text(tags, "CostCenter", STR("1234"), &scene.arena);
+    scene.draft.tags = tags;
+    scene.request.market = MARKET_SPOT;
+    struct str body = draft(&scene);
+    assert_has(body, "TagSpecification.1.Tag.5.Key=CostCenter");
+    assert_has(body, "TagSpecification.1.Tag.5.Value=1234");
+    assert_has(body, "TagSpecification.2.Tag.5.Key=CostCenter");
+    assert_has(body, "TagSpecification.3.Tag.5.Key=CostCenter");
+    assert_has(body, "TagSpecification.4.Tag.5.Key=CostCenter");
+    struct param *spec = param_add_map(
+        param_add_list(scene.config, "TagSpecifications", &scene.arena), "", &scene.arena);
+    param_add_text(spec, "ResourceType", STR("instance"), &scene.arena);
+    param_add_tag(param_add_list(spec, "Tags", &scene.arena), STR("CostCenter"), STR("9"),
+                  &scene.arena);
+    body = draft(&scene);
+    assert_has(body, "TagSpecification.1.Tag.5.Value=9");
+    assert_has(body, "TagSpecification.2.Tag.5.Value=1234");
+    arena_clear(&scene.arena);
+}
+
+/* The same call, except that EC2 only says whether it would launch. */
+static void a_dry_run_is_the_same_call(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    struct str real = draft(&scene);
+    scene.draft.is_dry_run = true;
+    struct str dry = draft(&scene);
+    size_t same = str_find(real, "&ClientToken=");
+    assert_str(str_sub(dry, 0, same), arena_printf(&scene.arena, "%.*s", (int)same, real.ptr).ptr);
+    assert_str(str_sub(dry, same, dry.len), "&DryRun=true");
+    arena_clear(&scene.arena);
+}
+
 static void what_cannot_be_launched_is_refused(void **state)
 {
     struct scene scene;
@@ -293,6 +344,8 @@ int main(void)
         cmocka_unit_test(the_request_says_the_market),
         cmocka_unit_test(tags_are_merged_as_ray_does_it),
         cmocka_unit_test(interfaces_get_what_they_lack),
+        cmocka_unit_test(tags_of_the_account),
+        cmocka_unit_test(a_dry_run_is_the_same_call),
         cmocka_unit_test(what_cannot_be_launched_is_refused),
         cmocka_unit_test(a_token_is_made_of_uid_and_number),
     };

@@ -137,6 +137,30 @@ static void user_data_is_joined(void **state)
     tear_down(&scene);
 }
 
+/* With or without idle_stop: who shuts a head down does not mean to lose its disk. */
+static void a_head_keeps_its_disk_at_a_shutdown(void **state)
+{
+    static const struct {
+        bool is_head;
+        enum market market;
+        bool rests;
+    } rows[] = {{true, MARKET_ON_DEMAND, true},
+                {true, MARKET_SPOT, false}, /* cannot be stopped */
+                {false, MARKET_ON_DEMAND, false},
+                {false, MARKET_SPOT, false}};
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct scene scene;
+        set_up(&scene);
+        scene.spec.is_head = rows[i].is_head;
+        scene.spec.market = rows[i].market;
+        assert_true(compose(&scene, f, FILE_HEAD));
+        assert_int_equal(str_ends(scene.call, "|rests"), rows[i].rests);
+        tear_down(&scene);
+    }
+}
+
 static void every_machine_has_the_switch(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -196,6 +220,7 @@ int main(void)
         cmocka_unit_test(the_head_is_launched_the_same_way),
         cmocka_unit_test(the_same_wish_is_the_same_call),
         cmocka_unit_test(user_data_is_joined),
+        cmocka_unit_test(a_head_keeps_its_disk_at_a_shutdown),
         cmocka_unit_test(every_machine_has_the_switch),
         cmocka_unit_test(laptop_and_head_have_the_same_config_hash),
     };

@@ -112,7 +112,8 @@ static void a_file_becomes_a_cluster(void **state)
                 "  w: {node_config: {InstanceType: c5.large, ImageId: ami-1}, resources: {}}\n"
                 "metadata: {shoal: {ssh_from: [198.51.100.0/24]}}\n");
     assert_non_null(tree);
-    assert_true(node_params_cluster(config_type(&f->arena, tree), &f->arena, &cluster, &err));
+    assert_true(
+        node_params_cluster(config_type(&f->arena, tree), STR(""), &f->arena, &cluster, &err));
     assert_str(cluster.name, "x");
     assert_int_equal(cluster.type_count, 2);
     assert_true(cluster.types[0].is_head && !cluster.types[1].is_head);

@@ -48,6 +48,20 @@ static void test_a_notice_says_when(void **state)
     }
 }
 
+/* An on-demand instance with GPUs learns an hour before that its host needs maintenance. */
+static void test_maintenance_of_a_host_is_a_notice(void **state)
+{
+    const struct metadata_api *gcp = metadata_api(STR("gcp"));
+    (void)state;
+    struct notice notice = read_fine(gcp->advice.read, 200, STR("TERMINATE_ON_HOST_MAINTENANCE\n"));
+    assert_int_equal(notice.kind, NOTICE_FINAL);
+    assert_int_equal(notice.until_ms, NOW + 50 * 60 * 1000);
+    assert_int_equal(read_fine(gcp->advice.read, 200, STR("NONE")).kind, NOTICE_NONE);
+    assert_int_equal(read_fine(gcp->advice.read, 200, STR("MIGRATE_ON_HOST_MAINTENANCE")).kind,
+                     NOTICE_NONE);
+    refused(gcp->advice.read, 503, STR(""));
+}
+
 /* A drain with an estimated time is better than none. */
 static void test_a_notice_with_a_strange_time_is_a_notice(void **state)
 {
@@ -104,7 +118,6 @@ static void test_gce_says_it_in_a_word(void **state)
     struct notice notice = read_fine(gcp->final.read, 200, STR("TRUE\n"));
     assert_int_equal(notice.kind, NOTICE_FINAL);
     assert_int_equal(notice.until_ms, NOW + 30 * 1000);
-    assert_null(gcp->advice.path);
     assert_null(metadata_api(STR("local")));
 }
 
@@ -156,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_notice_is_the_usual_answer),
         cmocka_unit_test(test_a_notice_says_when),
+        cmocka_unit_test(test_maintenance_of_a_host_is_a_notice),
         cmocka_unit_test(test_a_notice_with_a_strange_time_is_a_notice),
         cmocka_unit_test(test_what_is_no_answer_says_nothing),
         cmocka_unit_test(test_advice_gives_work_time_to_end),

@@ -107,7 +107,7 @@ static void holds_have_causes_and_words(void **state)
         {HOLD_PRICE, CAUSE_PRICE, "another gpu would cost more than max_hourly_cost allows"},
         {HOLD_PRICE_UNKNOWN, CAUSE_PRICE_UNKNOWN,
          "the price of gpu is unknown and max_hourly_cost is set"},
-        {HOLD_TROUBLE, CAUSE_PASSING, "cloud API errors; retrying"},
+        {HOLD_TROUBLE, CAUSE_PASSING, "waits for another launch, or for cloud API errors to end"},
         {HOLD_STOPPED, CAUSE_STOPPED,
          "gpu: no more launches after 3 failures; fix what failed (shoal explain shows it) and run "
          "shoal up"},
@@ -168,6 +168,7 @@ static void stances_in_words(void **state)
     assert_string_equal(permission_text(PERMIT_NO_LISTING, true),
                         "no recent state from the cloud or from Ray");
     assert_string_equal(permission_text(PERMIT_QUIET, true), ""); /* normal at a start */
+    assert_string_equal(permission_text(PERMIT_HEAD_FAILED, false), "the setup of the head failed");
     for (unsigned i = PERMIT_NOT_STARTED; i < PERMIT_QUIET; i++) {
         assert_true(permission_text((enum permission)i, true)[0] != '\0');
     }

@@ -45,7 +45,40 @@ static void check(const char *yaml, struct provider_type_facts head,
 
 static struct provider_type_facts of(const char *architecture, const char *image_name)
 {
-    return (struct provider_type_facts){str_from(architecture), STR("ami-1"), str_from(image_name)};
+    return (struct provider_type_facts){.architecture = str_from(architecture),
+                                        .image = STR("ami-1"),
+                                        .image_name = str_from(image_name)};
+}
+
+/* User data that cannot be combined with ours is found before the launch. */
+static void user_data_is_checked(void **state)
+{
+    static char big[16384];
+    struct provider_type_facts fine = of("", "");
+    struct provider_type_facts odd = of("", "");
+    (void)state;
+    odd.user_data = STR("#!/bin/sh\necho MINE\n");
+    check(AWS TYPES, fine, odd, "");
+    odd.user_data = STR("echo MINE");
+    check(AWS TYPES, fine, odd,
+          "!user data: UserData does not start with a header that cloud-init knows* "
+          "@available_node_types.w.node_config.LaunchTemplate -> \n");
+    odd.user_data = STR("\x1f\x8b\x08 z");
+    check(AWS TYPES, odd, fine, "!user data: UserData is compressed* @*h.node_config.Launch*\n");
+    big[0] = '#';
+    big[1] = '!';
+    for (size_t i = 2; i < sizeof big; i++) {
+        big[i] = 'x';
+    }
+    odd.user_data = (struct str){big, sizeof big - 5000};
+    check(AWS TYPES, odd, odd, "");
+    odd.user_data.len = sizeof big - 3000;
+    check(AWS TYPES, odd, fine, "!user data: UserData has 13384 bytes and Shoal adds *\n");
+    /* The file's own user data counts more than the template's. */
+    check(AWS "head_node_type: h\navailable_node_types:\n"
+              "  h: {resources: {}, node_config: {UserData: '#!/bin/true'}}\n"
+              "  w: {resources: {}, node_config: {UserData: 'mine'}}\n",
+          odd, fine, "!user data: * @available_node_types.w.node_config.UserData -> \n");
 }
 
 static void nothing_is_wrong(void **state)
@@ -97,12 +130,38 @@ static void images_with_an_old_python(void **state)
 {
     (void)state;
     check(AWS TYPES, of("x86_64", DLAMI), of("x86_64", DLAMI),
-          "?image: image ami-1 is Ubuntu 18.04, which comes with Python 3.6; Ray *needs 3.10 or "
+          "!image: image ami-1 is Ubuntu 18.04, which comes with Python 3.6; Ray *needs 3.10 or "
           "newer @available_node_types.h.node_config.ImageId -> use a newer image*\n");
+    /* A command may install another one, and some images have conda. */
+    check(AWS TYPES "setup_commands: [./python]\n", of("x86_64", DLAMI), of("x86_64", DLAMI),
+          "?image: *\n");
+    check(AWS TYPES, of("x86_64", "DLAMI PyTorch (Ubuntu 20.04)"), of("x86_64", "mine"),
+          "?image: *\n");
     check(AWS TYPES "metadata: {shoal: {ray_version: '2.9.0'}}\n", of("x86_64", DLAMI),
           of("x86_64", DLAMI), "");
     check(AWS TYPES "docker: {image: i, container_name: c}\n", of("x86_64", DLAMI),
           of("x86_64", DLAMI), "");
+}
+
+/* `up` would wait ten minutes for a driver, and fail. */
+static void gpus_and_an_image_without_their_driver(void **state)
+{
+    static const char gpu[] = AWS
+        "head_node_type: h\navailable_node_types:\n"
+        "  h: {resources: {}, node_config: {InstanceType: m5.large}}\n"
+        "  w: {resources: {}, node_config: {InstanceType: g5.xlarge, ImageId: ami-1}}\n";
+    static const char ubuntu[] = "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-20260101";
+    (void)state;
+    check(gpu, of("x86_64", ubuntu), of("x86_64", ubuntu),
+          "!image: image ubuntu*-20260101 has no NVIDIA driver, and node type w has GPUs "
+          "@available_node_types.w.node_config.ImageId -> remove ImageId*\n");
+    check(gpu, of("x86_64", ubuntu), of("x86_64", "Deep Learning Base OSS Nvidia Driver GPU AMI"),
+          "");
+    check(gpu, of("x86_64", ubuntu), of("x86_64", "amzn2-ami-ecs-gpu-hvm-2.0"), "");
+    /* A command may install it. */
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct str more = arena_printf(&f->arena, "%ssetup_commands: [./driver]\n", gpu);
+    check(more.ptr, of("x86_64", ubuntu), of("x86_64", ubuntu), "?image: *\n");
 }
 
 /* ---- together with the cloud's findings ---- */
@@ -143,7 +202,7 @@ static void the_preflight_comes_first(void **state)
     preflight_run(provider, config, PREFLIGHT_FOR_PEOPLE, &f->arena, hear, &heard);
     loop_run(heard.loop);
     assert_int_equal(heard.outcome, OUTCOME_DONE);
-    assert_like(buf_str(&heard.text), "?subnets: *\n?image: *\n");
+    assert_like(buf_str(&heard.text), "?subnets: *\n!image: *\n");
     buf_clear(&heard.text);
     cloud.next[FAKE_PREFLIGHT] = OUTCOME_DENIED;
     preflight_run(provider, config, PREFLIGHT_FOR_PEOPLE, &f->arena, hear, &heard);
@@ -159,10 +218,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_wrong),
+        cmocka_unit_test(user_data_is_checked),
         cmocka_unit_test(session_manager_needs_two_programs),
         cmocka_unit_test(a_program_is_missing),
         cmocka_unit_test(architectures_are_mixed),
         cmocka_unit_test(images_with_an_old_python),
+        cmocka_unit_test(gpus_and_an_image_without_their_driver),
         cmocka_unit_test(the_preflight_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ struct play {
     int64_t shift_ms; /* of the monotonic clock, at each refusal */
     int64_t shifted_ms;
     int listings; /* of groups and keys, which are empty after the first */
+    int volumes;  /* in how many listings one is available */
     struct provider_answer answer;
     char told[4096];
 };
@@ -85,6 +86,9 @@ static const char *reply_to(struct play *play, const struct script_request *requ
     if (is_action(request, "DescribeInstances") && strstr(request->body, "i-1")) {
         return "<reservationSet><item><instancesSet>" TAGGED(
             "<instanceId>i-1</instanceId>") "</instancesSet></item></reservationSet>";
+    }
+    if (is_action(request, "DescribeVolumes") && play->volumes-- > 0) {
+        return "<volumeSet>" TAGGED("<volumeId>vol-1</volumeId>") "</volumeSet>";
     }
     return "<reservationSet/><volumeSet/><launchTemplates/>";
 }
@@ -212,6 +216,44 @@ static void test_a_group_that_stays_in_use_is_left_and_the_rest_goes(void **stat
     play_free(play);
 }
 
+/* EC2 may show a volume as available for a moment before it deletes it. */
+static void test_a_volume_that_goes_is_not_left(void **state)
+{
+    struct play *play = play_new();
+    (void)state;
+    play->volumes = 2;
+    remove_all(play);
+    assert_int_equal(play->answer.outcome, OUTCOME_DONE);
+    assert_string_equal(play->told, "gone sg-1: \ngone k-1: \n");
+    play_free(play);
+}
+
+static void test_a_volume_that_stays_is_named(void **state)
+{
+    (void)state;
+    for (int is_wanted = 0; is_wanted < 2; is_wanted++) {
+        struct play *play = play_new();
+        AUTO_ARENA struct arena arena = ARENA_HEAP;
+        struct param *config = param_new_map(&arena);
+        struct param *disk = param_add_map(param_add_list(config, "BlockDeviceMappings", &arena),
+                                           "", &arena);
+        param_add_bool(param_add_map(disk, "Ebs", &arena), "DeleteOnTermination", is_wanted == 0,
+                       &arena);
+        struct provider_type type = {.node_config = config};
+        play->cluster.types = &type;
+        play->cluster.type_count = 1;
+        play->volumes = 1000;
+        remove_all(play);
+        assert_int_equal(play->answer.outcome, OUTCOME_DONE);
+        assert_non_null(
+            strstr(play->told, is_wanted ? "left vol-1: kept: the file has DeleteOnTermination: "
+                                           "false\n"
+                                         : "left vol-1: kept: its instance is gone and EC2 did "));
+        assert_true(is_wanted ? play->volumes == 999 : play->volumes < 998);
+        play_free(play);
+    }
+}
+
 static void check_unseen(const char *action, const char *code, const char *expected)
 {
     struct play *play = play_new();
@@ -255,6 +297,8 @@ static void test_an_instance_of_another_cluster_is_never_terminated(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_volume_that_goes_is_not_left),
+        cmocka_unit_test(test_a_volume_that_stays_is_named),
         cmocka_unit_test(test_only_what_carries_the_uid_is_deleted),
         cmocka_unit_test(test_a_group_that_stays_in_use_is_left_and_the_rest_goes),
         cmocka_unit_test(test_a_denied_call_is_never_none),

@@ -232,6 +232,79 @@ static void what_does_not_start_is_left_alone(void **state)
     scene_free(scene);
 }
 
+static bool has_asked_for_the_rest(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_LAUNCH] >= 1;
+}
+
+static bool has_launched_the_rest(struct scene *scene)
+{
+    return scene->cloud.count >= 5;
+}
+
+/* Found by the simulator: the second try was refused, and what the first had started did not count
+ * any more. */
+static void what_an_earlier_try_started_counts(void **state)
+{
+    static const enum fake_verb refused[] = {FAKE_START, FAKE_TAG};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        struct scene *scene = stopped_cluster();
+        one_of(scene, "small")->state = MACHINE_GONE;
+        scene->cloud.next[FAKE_LAUNCH] = OUTCOME_THROTTLED;
+        begin(scene, "me pid 2 up", GOAL_RUN);
+        assert_comes(scene, has_asked_for_the_rest);
+        assert_int_equal(count_in(scene, MACHINE_STOPPED), 1); /* the head */
+        scene->cloud.is_mute[FAKE_LIST] = true;                /* no listing shows what runs */
+        scene->cloud.always[refused[i]] = OUTCOME_CAPACITY;
+        assert_comes(scene, has_launched_the_rest);
+        (void)runs_until(scene, NULL, 300);
+        assert_true(told(scene, "cannot start stopped instances (1)"));
+        assert_int_equal(scene->cloud.count, 5);
+        assert_int_equal(known_nodes(scene), 3);
+        end(scene);
+        scene_free(scene);
+    }
+}
+
+static bool has_tried_twice(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_START] >= 4; /* two launches */
+}
+
+/* The lost call may take effect after the refusal. */
+static void a_refusal_does_not_settle_what_may_still_start(void **state)
+{
+    struct scene *scene = stopped_cluster();
+    (void)state;
+    scene->cloud.always[FAKE_START] = OUTCOME_UNKNOWN;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    (void)runs_until(scene, NULL, 100);
+    scene->cloud.always[FAKE_START] = OUTCOME_CAPACITY;
+    assert_comes(scene, has_tried_twice);
+    (void)runs_until(scene, NULL, 300);
+    assert_int_equal(counter_of(scene).by_state[NODE_REQUESTED], 3);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    end(scene);
+    scene_free(scene);
+}
+
+/* The same for new instances of a launch that also starts some. */
+static void a_refusal_does_not_settle_what_may_still_be_launched(void **state)
+{
+    struct scene *scene = stopped_cluster();
+    (void)state;
+    one_of(scene, "small")->state = MACHINE_GONE;
+    scene->cloud.next[FAKE_LAUNCH] = OUTCOME_UNKNOWN;
+    scene->cloud.always[FAKE_LAUNCH] = OUTCOME_CAPACITY;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    (void)runs_until(scene, NULL, 400);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 2);
+    assert_true(counter_of(scene).by_state[NODE_REQUESTED] > 0);
+    end(scene);
+    scene_free(scene);
+}
+
 /* An instance that another head has set up has a host key that this one does not know. */
 static void those_of_another_head_stay(void **state)
 {
@@ -290,6 +363,9 @@ int main(void)
         cmocka_unit_test(what_was_started_is_known_after_a_restart),
         cmocka_unit_test(the_rest_is_launched),
         cmocka_unit_test(what_does_not_start_is_left_alone),
+        cmocka_unit_test(what_an_earlier_try_started_counts),
+        cmocka_unit_test(a_refusal_does_not_settle_what_may_still_start),
+        cmocka_unit_test(a_refusal_does_not_settle_what_may_still_be_launched),
         cmocka_unit_test(those_of_another_head_stay),
         cmocka_unit_test(a_leftover_is_terminated),
         cmocka_unit_test(without_the_wish_all_of_them_end),

@@ -1,6 +1,7 @@
 /* test_role_policy.c: the complete policy of the head, and the names of resources. */
 #include "provider/aws/cluster/role_policy.h"
 
+#include "provider/aws/client/endpoint.h"
 #include "provider/aws/cluster/aws_names.h"
 #include "unit.h"
 
@@ -120,6 +121,51 @@ static void workers_with_a_role_get_just_that(void **state)
     arena_clear(&arena);
 }
 
+static void keys_of_volumes_are_for_ec2_only(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct role_needs needs = usual_needs();
+    struct str keys[] = {STR("arn:aws:kms:us-west-2:1:key/a"), STR("alias/mine")};
+    (void)state;
+    arena_init(&arena);
+    needs.disk_keys = keys;
+    needs.disk_key_count = 2;
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_like(policy,
+                "*\"Sid\":\"EncryptDisks\",\"Effect\":\"Allow\",\"Action\":[\"kms:CreateGrant\","
+                "\"kms:Decrypt\",\"kms:DescribeKey\",\"kms:GenerateDataKeyWithoutPlaintext\"],"
+                "\"Resource\":[\"arn:aws:kms:us-west-2:1:key/a\","
+                "\"arn:aws:kms:us-west-2:*:key/*\"]," HERE "},\"StringLike\":{"
+                "\"kms:ViaService\":\"ec2.us-west-2.amazonaws.com*\"},\"BoolIfExists\":{"
+                "\"kms:GrantIsForAWSResource\":\"true\"}}}*");
+    arena_clear(&arena);
+}
+
+static void china_has_other_names(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct role_needs needs = usual_needs();
+    struct str roles[] = {STR("arn:aws-cn:iam::1:role/worker")};
+    (void)state;
+    arena_init(&arena);
+    needs.region = STR("cn-north-1");
+    needs.worker_roles = roles;
+    needs.worker_role_count = 1;
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_like(policy, "*\"iam:PassedToService\":\"ec2.amazonaws.com.cn\"*");
+    assert_like(role_trust_policy(STR("cn-north-1"), &arena), "*\"ec2.amazonaws.com.cn\"*");
+    assert_string_equal(aws_partition(STR("cn-north-1")), "aws-cn");
+    assert_string_equal(aws_partition(STR("us-gov-west-1")), "aws-us-gov");
+    assert_string_equal(aws_partition(STR("us-isob-east-1")), "aws-iso-b");
+    assert_string_equal(aws_partition(STR("eusc-de-east-1")), "aws-eusc");
+    assert_string_equal(aws_partition(STR("eu-west-1")), "aws");
+    arena_clear(&arena);
+}
+
 static void session_manager_gets_its_channels_and_no_parameters(void **state)
 {
     struct arena arena;
@@ -183,6 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_policy_is_exactly_this),
         cmocka_unit_test(workers_with_a_role_get_just_that),
+        cmocka_unit_test(keys_of_volumes_are_for_ec2_only),
+        cmocka_unit_test(china_has_other_names),
         cmocka_unit_test(session_manager_gets_its_channels_and_no_parameters),
         cmocka_unit_test(a_policy_too_long_is_refused),
         cmocka_unit_test(names_fit_everywhere),

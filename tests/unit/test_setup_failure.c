@@ -52,8 +52,23 @@ static void known_words(void **state)
           "*");
     check("error: only 12 MB are free on the disk of this machine", "*nearly full",
           "*larger disk*");
+    check("NVIDIA-SMI has failed\nerror: nvidia-smi -L shows 1 of the 2 GPUs of this machine\n",
+          "the NVIDIA driver is missing*", "*Deep Learning*apt-get*");
+    check("error: nvidia-smi -L shows 0 of the 2 GPUs of this container\n", "*without the GPUs",
+          "*NVIDIA Container Toolkit*nvidia-ctk*--runtime=nvidia*");
+    check("toomanyrequests: You have reached your pull rate limit.\n", "*behind one address*",
+          "*pull-through cache*");
     check("all is well\n", NULL, NULL);
     check("", NULL, NULL);
+}
+
+/* A new node would fail for hours. A short limit says when to come back. */
+static void what_a_new_node_would_meet(void **state)
+{
+    (void)state;
+    assert_true(setup_is_blocked(STR("x\ntoomanyrequests: You have reached your pull rate limit")));
+    assert_false(setup_is_blocked(STR("toomanyrequests: retry-after: 246.478us, allowed: 4/m")));
+    assert_false(setup_is_blocked(STR("pull access denied")));
 }
 
 /* The same output, in the words of the cloud. */
@@ -70,6 +85,7 @@ static void known_words_on_google(void **state)
         {"Could not resolve host", "VPC has DNS", "Cloud NAT"},
         {"Connection timed out", "security group", "egress rules of the firewall"},
         {"Found no NVIDIA driver", "Learning AMI", "Learning VM"},
+        {"0 of the 2 GPUs of this machine", "Learning AMI", "install-nvidia-driver"},
         {"pip: command not found", "use `python3 -m pip`", "use `python3 -m pip`"},
     };
     (void)state;
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test(a_command_is_counted_among_the_commands),
         cmocka_unit_test(secrets_of_commands_are_not_shown),
         cmocka_unit_test(known_words),
+        cmocka_unit_test(what_a_new_node_would_meet),
         cmocka_unit_test(known_words_on_google),
         cmocka_unit_test(known_statuses),
     };

@@ -254,6 +254,13 @@ static void restarts(void **state)
     assert_like(show(&scene), "*\n*\n*init*\nfinding or installing Ray: *\n*start 1*\n*start 2*\n");
 }
 
+static void assert_has(struct str text, const char *words)
+{
+    if (str_find(text, words) == SIZE_MAX) {
+        assert_str(text, words); /* shows both */
+    }
+}
+
 static void what_is_the_users_stays(void **state)
 {
     (void)state;
@@ -265,7 +272,8 @@ static void what_is_the_users_stays(void **state)
                 "metadata: {shoal: {ray_version: 2.59.1}}\n",
         NULL);
     make(&scene);
-    assert_like(show(&scene), "*\n*node probe --need pip\n*\n*--version 2.59.1 && S node env\n*\n");
+    assert_has(show(&scene), "S node probe --need python3\n");
+    assert_has(show(&scene), "S node ray --version 2.59.1 && S node env\n");
     assert_like(variables(&scene, "start"), "*RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large");
 }
 
@@ -310,13 +318,6 @@ static void the_head_keeps_its_start_commands(void **state)
     set(&scene, f, OWN, "w");
     make(&scene);
     assert_int_equal(scene.plan.request.file_count, 0);
-}
-
-static void assert_has(struct str text, const char *words)
-{
-    if (str_find(text, words) == SIZE_MAX) {
-        assert_str(text, words); /* shows both */
-    }
 }
 
 /* With containers: which steps run inside, and with which options. */
@@ -373,6 +374,90 @@ static void ray_in_a_container(void **state)
                "finding or installing Ray: inside && ~/.shoal/bin/shoal node inside --note-ray\n"
                "*start 1 of 2: inside\n"
                "*start 2 of 2: inside --last\n");
+}
+
+/* Before the commands, and where Ray will be. In a container the image decides. */
+static void commands_that_use_pip(void **state)
+{
+    static const char yaml[] = MINIMAL "setup_commands: [pip install torch]\n"
+                                       "worker_setup_commands: [echo hi]\n";
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, yaml, NULL);
+    make(&scene);
+    assert_has(show(&scene), "checking the machine: S node probe --need python3\n"
+                             "finding or installing pip: S node python\nsetup 1 of 1: pip");
+    set(&scene, f, MINIMAL "setup_commands: [echo hi]\n", NULL);
+    make(&scene);
+    assert_true(str_find(show(&scene), "node python") == SIZE_MAX);
+    set(&scene, f,
+        MINIMAL "setup_commands: [pip install torch]\ndocker: {image: i, container_name: c}\n",
+        NULL);
+    make(&scene);
+    assert_true(str_find(show(&scene), "node python") == SIZE_MAX);
+}
+
+/* Ray would offer GPUs that no driver can use. */
+static void nodes_with_gpus(void **state)
+{
+    static const char yaml[] = MINIMAL
+        "available_node_types:\n"
+        "  h: {node_config: {InstanceType: g5.12xlarge}, resources: {CPU: 0}}\n"
+        "  cpu: {node_config: {InstanceType: m5.large}, resources: {GPU: 1}}\n"
+        "  none: {node_config: {InstanceType: g5.xlarge}, resources: {GPU: 0}}\n"
+        "head_node_type: h\n";
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, yaml, NULL);
+    make(&scene);
+    assert_has(show(&scene), "\n*GPU check: S node gpu --count 4\n*start 1 of 2: S node idle");
+    struct bundle resumed;
+    assert_true(bundle_read(scene.plan.request.files[0].bytes, &f->arena, &resumed, &scene.err));
+    assert_has(show_places(&scene, &resumed), "*GPU check: here\n*start 1 of 2: here\n");
+    set(&scene, f,
+        MINIMAL "available_node_types:\n" /* a type that the catalogue does not have */
+                "  h: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}}\n"
+                "  w: {node_config: {InstanceType: x9.new}, resources: {GPU: 2}}\n"
+                "head_node_type: h\n",
+        "w");
+    make(&scene);
+    assert_has(show(&scene), "\n*GPU check: S node gpu --count 2\n*waiting for Ray on the head:");
+    scene.input.restart = SETUP_NO_RESTART;
+    make(&scene);
+    assert_true(str_find(show(&scene), "GPU") == SIZE_MAX);
+    static const char *const without[] = {"none", "cpu"};
+    for (size_t i = 0; i < ARRAY_LEN(without); i++) {
+        set(&scene, f, yaml, without[i]);
+        make(&scene);
+        assert_true(str_find(show(&scene), "GPU") == SIZE_MAX);
+    }
+}
+
+/* The machine's driver comes before the container, which gets its GPUs when it is started. */
+static void gpus_in_a_container(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f,
+        MINIMAL "available_node_types:\n"
+                "  h: {node_config: {InstanceType: g5.xlarge}, resources: {}}\n"
+                "head_node_type: h\n"
+                "docker: {image: i, container_name: c}\n",
+        NULL);
+    make(&scene);
+    assert_has(show_places(&scene, &scene.plan.request.bundle),
+               "*GPU check: here\n*container start: here\n");
+    assert_has(show_places(&scene, &scene.plan.request.bundle),
+               "*GPU check: inside\n*start 1 of 2: inside\n");
+    assert_has(show(&scene), "*GPU check: S node gpu --count 1 --container docker\n");
+    assert_has(variables(&scene, "container start"), "\"shm\":true,\"gpus\":true,");
+    struct bundle resumed;
+    assert_true(bundle_read(scene.plan.request.files[0].bytes, &f->arena, &resumed, &scene.err));
+    assert_has(show_places(&scene, &resumed), "*GPU check: here\n*container start: here\n");
+    assert_has(show_places(&scene, &resumed), "*GPU check: inside\n*start 1 of 2: inside\n");
 }
 
 static void a_container_that_keeps_running(void **state)
@@ -495,6 +580,33 @@ static void only_ray_start_is_tried_twice(void **state)
     }
 }
 
+/* On demand, too: Google stops it when its host needs maintenance. */
+static void a_gpu_worker_at_google_is_watched(void **state)
+{
+    static const struct {
+        const char *resources;
+        bool is_watched;
+    } rows[] = {{"{CPU: 8, GPU: 1}", true}, {"{CPU: 8, GPU: 0}", false}, {"{CPU: 8}", false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FIXTURE struct fixture *f = fixture_new();
+        struct scene scene;
+        char yaml[600];
+        snprintf(yaml, sizeof(yaml),
+                 "cluster_name: x\nprovider: {type: gcp, project_id: p, region: us-west1, "
+                 "availability_zone: us-west1-a}\navailable_node_types:\n"
+                 "  h: {node_config: {machineType: n2-standard-4}, resources: {CPU: 4}}\n"
+                 "  w: {node_config: {machineType: g2-standard-8}, resources: %s}\n"
+                 "head_node_type: h\n",
+                 rows[i].resources);
+        set(&scene, f, yaml, "w");
+        make(&scene);
+        assert_true((str_find(show(&scene), "node watch --provider gcp") != SIZE_MAX) ==
+                    rows[i].is_watched);
+        assert_true((str_find(show(&scene), " --rebalance\n") != SIZE_MAX) == rows[i].is_watched);
+    }
+}
+
 static void a_spot_worker_is_watched(void **state)
 {
     (void)state;
@@ -545,6 +657,9 @@ int main(void)
         cmocka_unit_test(files_go_along),
         cmocka_unit_test(the_head_keeps_its_start_commands),
         cmocka_unit_test(ray_in_a_container),
+        cmocka_unit_test(commands_that_use_pip),
+        cmocka_unit_test(nodes_with_gpus),
+        cmocka_unit_test(gpus_in_a_container),
         cmocka_unit_test(a_container_that_keeps_running),
         cmocka_unit_test(keeping_ray_changes_no_key_of_the_setup),
         cmocka_unit_test(a_worker_in_a_container),
@@ -552,6 +667,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(only_ray_start_is_tried_twice),
         cmocka_unit_test(a_spot_worker_is_watched),
+        cmocka_unit_test(a_gpu_worker_at_google_is_watched),
         cmocka_unit_test(heads_and_bought_machines_are_not_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,20 @@ static void set_up(struct setup_record *past, int64_t serial, const char *begin,
     setup_record_end(past, true, str_from(end), now_ms);
 }
 
+/* Only after the first setup is it certain what ran on the machine. */
+static void the_first_setup_is_known(void **state)
+{
+    struct setup_record past = made("", "key", "");
+    (void)state;
+    set_up(&past, 1, "", "", 0);
+    assert_true(past.is_first);
+    set_up(&past, 2, "", "", 0);
+    assert_false(past.is_first);
+    struct setup_record resumed = made("key", "key", ""); /* by the next process */
+    set_up(&resumed, 1, "", "", 0);
+    assert_false(resumed.is_first);
+}
+
 static void it_is_written_and_read(void **state)
 {
     (void)state;
@@ -300,6 +314,7 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_setup_is_known),
         cmocka_unit_test(it_is_written_and_read),
         cmocka_unit_test(what_is_wanted_decides),
         cmocka_unit_test(so_does_the_heads_ray),

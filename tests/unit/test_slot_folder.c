@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct slot_folder slot;
@@ -61,7 +62,7 @@ static bool is_there(const char *part)
 static void keep(int64_t number, bool is_part)
 {
     struct err err;
-    assert_true(slot_folder_keep(&slot, number, is_part, &err));
+    assert_true(slot_folder_keep(&slot, number, is_part ? 2 : 0, &err));
 }
 
 static void a_mark_changes_with_every_change(void **state)
@@ -86,10 +87,10 @@ static void a_kept_checkpoint_is_complete_and_state_is_empty(void **state)
 {
     (void)state;
     write_state("model", "weights");
-    assert_int_equal(slot_folder_newest(&slot), 0);
+    assert_int_equal(slot_folder_kept_now(&slot).complete, 0);
     keep(1001, false);
     assert_file("kept/1001/model", "weights");
-    assert_int_equal(slot_folder_newest(&slot), 1001);
+    assert_int_equal(slot_folder_kept_now(&slot).complete, 1001);
     assert_int_equal(slot_folder_mark(&slot), 0);
     assert_true(is_there("state"));
 }
@@ -105,7 +106,7 @@ static void only_the_newest_checkpoints_stay(void **state)
     keep(3001, false);
     assert_false(is_there("kept/1002.part"));
     assert_true(is_there("kept/2001"));
-    assert_int_equal(slot_folder_newest(&slot), 3001);
+    assert_int_equal(slot_folder_kept_now(&slot).complete, 3001);
 }
 
 static void a_new_agent_finds_the_checkpoints_only(void **state)
@@ -115,7 +116,7 @@ static void a_new_agent_finds_the_checkpoints_only(void **state)
     keep(1001, false);
     write_state("torn", "half");
     assert_int_equal(open_slot(NULL), 0);
-    assert_int_equal(slot_folder_newest(&slot), 1001);
+    assert_int_equal(slot_folder_kept_now(&slot).complete, 1001);
     assert_file("kept/1001/model", "weights");
     assert_false(is_there("state/torn"));
 }
@@ -245,33 +246,293 @@ static void counters_are_read_as_the_replica_writes_them(void **state)
     step_counter_close(&counter);
 }
 
-static void the_folders_of_killed_agents_are_removed(void **state)
+/* ---- agents that are gone ---- */
+
+enum { HOUR_MS = 3600 * 1000, KB = 1024 };
+
+/* Folders of a machine where nothing else runs. */
+struct machine {
+    char root[40];
+    struct slot_sweep_rules rules;
+};
+
+static struct slot_folder machine_slot(const struct machine *machine, const char *name)
 {
-    struct slot_folder killed;
-    struct slot_folder running;
+    static const char *const parts[] = {"state", "kept", "code"};
+    struct slot_folder folder;
+    struct err err;
+    snprintf(folder.root, sizeof(folder.root), "%s/%s", machine->root, name);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        slot_folder_path(&folder, parts[i], path);
+        assert_true(file_make_private_folder(path, &err));
+    }
+    return folder;
+}
+
+static void add_kept(const struct slot_folder *folder, int64_t number, int64_t parts, size_t kb)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    buf_init(&text, kb * KB + 1);
+    buf_add_spaces(&text, kb * KB);
+    slot_folder_path(folder, "state/model", path);
+    assert_true(file_write(path, buf_str(&text), 0600, &err));
+    assert_true(slot_folder_keep(folder, number, parts, &err));
+}
+
+/* A slot whose agent was killed. */
+static struct slot_folder add_killed(const struct machine *machine, const char *name,
+                                     const char *job)
+{
+    struct slot_folder folder = machine_slot(machine, name);
+    struct lock *lock;
+    struct err err;
+    assert_true(slot_sweep_hold(&folder, job, &lock, &err));
+    lock_drop(lock);
+    return folder;
+}
+
+static bool is_kept(const struct slot_folder *folder, const char *name)
+{
+    char part[40];
+    snprintf(part, sizeof(part), "kept/%s", name);
+    slot_folder_path(folder, part, path);
+    return file_stat(path).kind == FILE_FOLDER;
+}
+
+static bool exists(const struct slot_folder *folder)
+{
+    return file_stat(folder->root).kind == FILE_FOLDER;
+}
+
+static void open_machine(struct machine *machine)
+{
+    snprintf(machine->root, sizeof(machine->root), "/tmp/slots.XXXXXX");
+    assert_non_null(mkdtemp(machine->root));
+    machine->rules = (struct slot_sweep_rules){
+        .job = "job-1", .may_take = true, .age_ms = 24 * HOUR_MS, .bytes = 1000 * KB};
+}
+
+static void close_machine(const struct machine *machine)
+{
+    struct err err;
+    assert_true(file_remove_folder(machine->root, &err));
+}
+
+/* So long ago an agent of the folder was seen for the last time. */
+static void set_age(const struct slot_folder *folder, int64_t ms)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    now.tv_sec -= ms / 1000;
+    slot_folder_path(folder, "lost", path);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){now, now}, 0), 0);
+}
+
+static void a_folder_without_checkpoints_is_removed(void **state)
+{
+    struct machine machine;
     struct lock *ours;
     struct lock *theirs;
-    struct lock *gone;
-    char name[64];
     struct err err;
     (void)state;
-    snprintf(name, sizeof(name), "unit-killed-%d", (int)getpid());
-    assert_true(slot_folder_open(&killed, name, &err));
-    snprintf(name, sizeof(name), "unit-running-%d", (int)getpid());
-    assert_true(slot_folder_open(&running, name, &err));
-    assert_true(slot_sweep_hold(&slot, &ours, &err));
-    assert_true(slot_sweep_hold(&running, &theirs, &err));
-    slot_sweep(&slot); /* an agent that is being created has no lock yet */
-    assert_int_equal(file_stat(killed.root).kind, FILE_FOLDER);
-    assert_true(slot_sweep_hold(&killed, &gone, &err));
-    lock_drop(gone);
-    assert_true(slot_sweep(&slot) >= 1);
-    assert_int_equal(file_stat(killed.root).kind, FILE_MISSING);
-    assert_int_equal(file_stat(running.root).kind, FILE_FOLDER);
-    assert_int_equal(file_stat(slot.root).kind, FILE_FOLDER);
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-1");
+    struct slot_folder running = machine_slot(&machine, "a-2");
+    struct slot_folder starting = machine_slot(&machine, "a-3"); /* has no lock yet */
+    struct slot_folder killed = add_killed(&machine, "b-1", "job-2");
+    assert_true(slot_sweep_hold(&here, "job-1", &ours, &err));
+    assert_true(slot_sweep_hold(&running, "job-1", &theirs, &err));
+    assert_int_equal(slot_sweep(&here, &machine.rules), 1);
+    assert_false(exists(&killed));
+    assert_true(exists(&here) && exists(&running) && exists(&starting));
     lock_drop(ours);
     lock_drop(theirs);
-    slot_folder_remove(&running);
+    close_machine(&machine);
+}
+
+/* It may have the newest one of the job: the agent was killed, or its trainer is gone. */
+static void a_new_slot_takes_the_checkpoints_of_its_job(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-3");
+    struct slot_folder older = add_killed(&machine, "a-1", "job-1");
+    struct slot_folder newer = add_killed(&machine, "a-2", "job-1");
+    add_kept(&older, 1005, 0, 1);
+    add_kept(&newer, 1006, 0, 1);
+    assert_int_equal(slot_sweep(&here, &machine.rules), 2);
+    assert_int_equal(slot_folder_kept_now(&here).complete, 1006);
+    assert_true(is_kept(&here, "1006"));
+    assert_false(exists(&older) || exists(&newer));
+    close_machine(&machine);
+}
+
+static void the_checkpoints_of_a_running_agent_are_not_taken(void **state)
+{
+    struct machine machine;
+    struct lock *theirs;
+    struct err err;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-2");
+    struct slot_folder running = machine_slot(&machine, "a-1");
+    assert_true(slot_sweep_hold(&running, "job-1", &theirs, &err));
+    add_kept(&running, 1005, 0, 1);
+    assert_int_equal(slot_sweep(&here, &machine.rules), 0);
+    assert_true(is_kept(&running, "1005"));
+    assert_int_equal(slot_folder_kept_now(&here).complete, 0);
+    lock_drop(theirs);
+    close_machine(&machine);
+}
+
+/* Two slots of the job start: each takes one part. */
+static void each_new_slot_takes_one_part(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder first = machine_slot(&machine, "a-3");
+    struct slot_folder second = machine_slot(&machine, "a-4");
+    for (int i = 1; i <= 2; i++) {
+        struct slot_folder lost = add_killed(&machine, i == 1 ? "a-1" : "a-2", "job-1");
+        add_kept(&lost, 1001, 0, 1);
+        add_kept(&lost, 2001, 2, 1);
+    }
+    slot_sweep(&first, &machine.rules);
+    struct slot_kept kept = slot_folder_kept_now(&first);
+    assert_true(kept.complete == 1001 && kept.part == 2001 && kept.parts == 2);
+    assert_int_equal(slot_sweep(&second, &machine.rules), 1);
+    kept = slot_folder_kept_now(&second);
+    assert_true(kept.part == 2001 && kept.parts == 2);
+    close_machine(&machine);
+}
+
+/* The trainer has said that this slot is not needed: it takes nothing away. */
+static void a_slot_that_leaves_takes_nothing(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-3");
+    struct slot_folder older = add_killed(&machine, "a-1", "job-1");
+    struct slot_folder newer = add_killed(&machine, "a-2", "job-1");
+    add_kept(&older, 1004, 0, 1);
+    add_kept(&newer, 1006, 0, 1);
+    add_kept(&here, 1005, 0, 1);
+    machine.rules.may_take = false;
+    assert_int_equal(slot_sweep(&here, &machine.rules), 1);
+    assert_false(exists(&older));
+    assert_true(is_kept(&newer, "1006"));
+    close_machine(&machine);
+}
+
+static void the_checkpoints_of_another_job_stay_for_a_day(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-1");
+    struct slot_folder lost = add_killed(&machine, "b-1", "job-2");
+    struct slot_folder nameless = add_killed(&machine, "c-1", "");
+    add_kept(&lost, 1005, 0, 1);
+    add_kept(&nameless, 1005, 0, 1);
+    assert_int_equal(slot_sweep(&here, &machine.rules), 0); /* a day begins now */
+    assert_int_equal(slot_folder_kept_now(&here).complete, 0);
+    machine.rules.job = "";
+    assert_int_equal(slot_sweep(&here, &machine.rules), 0); /* a job without id takes nothing */
+    set_age(&lost, 23 * HOUR_MS);
+    assert_int_equal(slot_sweep(&here, &machine.rules), 0);
+    assert_true(is_kept(&lost, "1005"));
+    set_age(&lost, 25 * HOUR_MS);
+    assert_int_equal(slot_sweep(&here, &machine.rules), 1);
+    assert_false(exists(&lost));
+    assert_true(exists(&nameless));
+    close_machine(&machine);
+}
+
+/* They are in memory, which others need. */
+static void the_oldest_of_too_many_bytes_go(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder here = machine_slot(&machine, "a-1");
+    struct slot_folder lost[3];
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "b-%d", i);
+        lost[i] = add_killed(&machine, name, "job-2");
+        add_kept(&lost[i], 1005, 0, 400);
+    }
+    machine.rules.bytes = 10000 * KB;
+    assert_int_equal(slot_sweep(&here, &machine.rules), 0);
+    for (int i = 0; i < 3; i++) {
+        set_age(&lost[i], (i + 1) * HOUR_MS);
+    }
+    machine.rules.bytes = 1000 * KB;
+    assert_int_equal(slot_sweep(&here, &machine.rules), 1);
+    assert_true(exists(&lost[0]) && exists(&lost[1]) && !exists(&lost[2]));
+    machine.rules.bytes = 1;
+    assert_int_equal(slot_sweep(&here, &machine.rules), 1);
+    assert_true(exists(&lost[0])); /* the newest one stays */
+    close_machine(&machine);
+}
+
+/* It holds memory for a day, so it has as little as possible. */
+static void a_slot_that_gave_up_keeps_its_newest_checkpoint_only(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine);
+    struct slot_folder lost = add_killed(&machine, "a-1", "job-1");
+    struct slot_folder empty = add_killed(&machine, "a-2", "job-1");
+    add_kept(&lost, 1005, 0, 1);
+    add_kept(&lost, 1006, 0, 1);
+    slot_sweep_leave(&lost);
+    slot_sweep_leave(&empty);
+    assert_true(is_kept(&lost, "1006"));
+    assert_false(is_kept(&lost, "1005"));
+    slot_folder_path(&lost, "code", path);
+    assert_int_equal(file_stat(path).kind, FILE_MISSING);
+    slot_folder_path(&lost, "lost", path);
+    assert_int_equal(file_stat(path).kind, FILE_REGULAR);
+    assert_false(exists(&empty));
+    close_machine(&machine);
+}
+
+/* Without it, the trainer would take the part for the whole. */
+static void a_part_of_unknown_count_is_not_used(void **state)
+{
+    (void)state;
+    keep(1001, false);
+    keep(2001, true);
+    struct slot_kept kept = slot_folder_kept_now(&slot);
+    assert_true(kept.complete == 1001 && kept.part == 2001 && kept.parts == 2);
+    slot_folder_path(&slot, "part_count", path);
+    assert_int_equal(unlink(path), 0);
+    kept = slot_folder_kept_now(&slot);
+    assert_true(kept.complete == 1001 && kept.part == 0);
+}
+
+/* Its agent may run: here the lock is behind a link, which is not followed. */
+static void a_folder_whose_lock_cannot_be_read_is_left(void **state)
+{
+    char name[64];
+    char lock_path[SLOT_PATH_MAX];
+    struct slot_folder unknown;
+    struct err err;
+    (void)state;
+    snprintf(name, sizeof(name), "unit-unknown-%d", (int)getpid());
+    assert_true(slot_folder_open(&unknown, name, &err));
+    slot_folder_path(&unknown, "agent.lock", lock_path);
+    slot_folder_path(&unknown, "elsewhere", path);
+    assert_true(file_write(path, STR(""), 0600, &err));
+    assert_int_equal(symlink("elsewhere", lock_path), 0);
+    slot_sweep(&slot, &(struct slot_sweep_rules){.job = ""});
+    assert_int_equal(file_stat(unknown.root).kind, FILE_FOLDER);
+    slot_folder_remove(&unknown);
 }
 
 static int64_t now_ms(void)
@@ -289,7 +550,8 @@ static int start_agents(int64_t until)
     struct err err;
     for (int i = 0; now_ms() < until; i++) {
         snprintf(name, sizeof(name), "unit-starting-%d-%d", (int)getpid(), i);
-        if (!slot_folder_open(&folder, name, &err) || !slot_sweep_hold(&folder, &lock, &err)) {
+        if (!slot_folder_open(&folder, name, &err) ||
+            !slot_sweep_hold(&folder, "starting", &lock, &err)) {
             return 1;
         }
         usleep(200); /* for a sweep that began before it was locked */
@@ -312,14 +574,15 @@ static void agents_that_start_together_spare_each_other(void **state)
     struct err err;
     int status = -1;
     (void)state;
-    assert_true(slot_sweep_hold(&slot, &ours, &err));
+    assert_true(slot_sweep_hold(&slot, "sweeping", &ours, &err));
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         _exit(start_agents(until));
     }
+    struct slot_sweep_rules rules = slot_sweep_usual(&slot, "sweeping");
     while (now_ms() < until) {
-        slot_sweep(&slot);
+        slot_sweep(&slot, &rules);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     lock_drop(ours);
@@ -329,10 +592,19 @@ static void agents_that_start_together_spare_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_folder_whose_lock_cannot_be_read_is_left, open_slot,
+                                        close_slot),
         cmocka_unit_test_setup_teardown(agents_that_start_together_spare_each_other, open_slot,
                                         close_slot),
-        cmocka_unit_test_setup_teardown(the_folders_of_killed_agents_are_removed, open_slot,
-                                        close_slot),
+        cmocka_unit_test(a_folder_without_checkpoints_is_removed),
+        cmocka_unit_test(a_new_slot_takes_the_checkpoints_of_its_job),
+        cmocka_unit_test(the_checkpoints_of_a_running_agent_are_not_taken),
+        cmocka_unit_test(each_new_slot_takes_one_part),
+        cmocka_unit_test(a_slot_that_leaves_takes_nothing),
+        cmocka_unit_test(the_checkpoints_of_another_job_stay_for_a_day),
+        cmocka_unit_test(the_oldest_of_too_many_bytes_go),
+        cmocka_unit_test(a_slot_that_gave_up_keeps_its_newest_checkpoint_only),
+        cmocka_unit_test_setup_teardown(a_part_of_unknown_count_is_not_used, open_slot, close_slot),
         cmocka_unit_test_setup_teardown(a_mark_changes_with_every_change, open_slot, close_slot),
         cmocka_unit_test_setup_teardown(a_kept_checkpoint_is_complete_and_state_is_empty, open_slot,
                                         close_slot),

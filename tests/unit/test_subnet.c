@@ -84,6 +84,28 @@ static void the_vpc_of_the_groups(void **state)
           "| s-a1:3 s-private:3 s-full:3 s-new:2 s-other:3 s-b1:3 s-b2:3 s-c1:3");
 }
 
+/* Ray takes the last zone's subnet, which may be in any VPC. */
+static void the_default_vpc_if_none_is_named(void **state)
+{
+    struct ec2_subnet own[ARRAY_LEN(subnets)];
+    const struct ec2_subnets with_default = {own, ARRAY_LEN(own)};
+    static const struct str named[] = {TEXT("s-b1"), TEXT("s-other")};
+    static const struct str zones[] = {ZONE("c")};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        own[i] = subnets[i];
+        own[i].is_default = str_is(own[i].vpc, "vpc-2");
+    }
+    check((struct subnet_question){.all = &with_default},
+          "s-other | s-c1:8 s-b1:8 s-b2:8 s-a1:8 s-private:7 s-full:6 s-new:2");
+    check((struct subnet_question){.all = &with_default, .named = named, .named_count = 2},
+          "s-b1 | s-other:8");
+    check((struct subnet_question){.all = &with_default, .vpc = TEXT("vpc-1")},
+          "s-c1 s-b1 s-b2 s-a1 | s-private:7 s-full:6 s-new:2 s-other:3");
+    check((struct subnet_question){.all = &with_default, .zones = zones, .zone_count = 1},
+          "s-c1 | s-a1:4 s-other:4 s-b1:4 s-b2:4 s-private:4 s-full:4 s-new:2");
+}
+
 static void named_ones_only(void **state)
 {
     static const struct str named[] = {TEXT("s-b1"), TEXT("s-gone"), TEXT("s-b1"),
@@ -129,6 +151,7 @@ int main(void)
         cmocka_unit_test(private_ones_when_allowed),
         cmocka_unit_test(zones_in_the_order_of_the_file),
         cmocka_unit_test(the_vpc_of_the_groups),
+        cmocka_unit_test(the_default_vpc_if_none_is_named),
         cmocka_unit_test(named_ones_only),
         cmocka_unit_test(only_where_the_machine_is_offered),
         cmocka_unit_test(no_subnets_at_all),

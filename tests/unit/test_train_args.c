@@ -99,12 +99,33 @@ static void arguments_must_be_utf8(void **state)
     assert_null(strstr(train(args, 2), "arguments of the script"));
 }
 
+/* It would adopt nothing, and the user would believe that the job continues. */
+static void adopting_needs_a_place(void **state)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    char adopt[] = "--adopt", file[] = "-f";
+    char *words[] = {adopt, file, script, NULL};
+    char printed[2000] = "";
+    struct common_fields common = {0};
+    struct err err;
+    (void)state;
+    void *fields = calloc(1, verb_train.fields_size);
+    FILE *out = fmemopen(printed, sizeof(printed), "w");
+    struct cli cli = {.out = out, .err = out, .arena = &arena};
+    assert_true(args_parse(&verb_train, 3, words, &arena, fields, &common, &err));
+    assert_int_equal(verb_train.run(&cli, fields), 2);
+    fclose(out);
+    free(fields);
+    assert_non_null(strstr(printed, "--adopt needs --output"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_have_a_limit),
         cmocka_unit_test(the_limit_is_that_of_the_message),
         cmocka_unit_test(arguments_must_be_utf8),
+        cmocka_unit_test(adopting_needs_a_place),
     };
     return cmocka_run_group_tests(tests, write_script, remove_script);
 }

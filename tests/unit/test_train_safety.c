@@ -12,6 +12,12 @@ static void run(int64_t max, bool is_sharded)
     scene_run(&scene, &settings, (uint32_t)max);
 }
 
+/* A checkpoint of a generation. */
+static int64_t made_in(int64_t generation, int64_t order)
+{
+    return generation * TRAIN_SAVES_PER_GENERATION + order;
+}
+
 static int64_t start_from(uint32_t slot)
 {
     const struct train_action *start = scene_find(&scene, TRAIN_START, slot);
@@ -152,6 +158,68 @@ static void a_copy_is_requested_again_after_a_new_connection(void **state)
     assert_non_null(scene_find(&scene, TRAIN_REPLICATE, 3));
 }
 
+/* Both nodes have it in memory only, and keep it for a limited time if the trainer is gone. */
+static void the_trainer_gets_a_copy_every_few_minutes(void **state)
+{
+    (void)state;
+    run(2, false);
+    place(2, (int64_t[]){7, 9});
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, 1001);
+    scene_send(&scene, TRAIN_CHECKPOINT, 2, 1001);
+    scene_tick(&scene, 179 * SECOND);
+    assert_int_equal(stored_now(), -1);
+    scene_tick(&scene, SECOND);
+    assert_int_equal(stored_now(), 1001);
+    scene_tick(&scene, 60 * SECOND); /* it takes a minute */
+    scene_send(&scene, TRAIN_STORED, 0, 1001);
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, 1002);
+    scene_send(&scene, TRAIN_CHECKPOINT, 2, 1002);
+    scene_tick(&scene, 539 * SECOND);
+    assert_int_equal(stored_now(), -1);
+    scene_tick(&scene, SECOND);
+    assert_int_equal(stored_now(), 1002); /* a tenth of the time at most */
+    scene_send(&scene, TRAIN_STORED, 0, 0);
+    scene_tick(&scene, 10 * SECOND);
+    assert_int_equal(stored_now(), -1);
+    scene_tick(&scene, 170 * SECOND);
+    assert_int_equal(stored_now(), 1002);
+}
+
+/* All slots were lost. The next slot on a node finds what the one before it has kept there. */
+static void a_slot_that_may_have_the_newest_checkpoint_is_awaited(void **state)
+{
+    (void)state;
+    run(2, false);
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, 1001);
+    scene_send(&scene, TRAIN_LOST, 1, 0);
+    scene_send(&scene, TRAIN_LOST, 2, 0);
+    scene_tick(&scene, 200);
+    scene_send(&scene, TRAIN_ROOM, 0, 2);
+    scene_prepare(&scene, 3);
+    assert_int_equal(start_from(3), -1);
+    scene_send(&scene, TRAIN_CONNECTED, 4, 1001);
+    assert_int_equal(start_from(3), 1001);
+    assert_int_equal(scene.job.generation, 2);
+}
+
+/* But not for long. */
+static void a_lost_checkpoint_is_not_awaited_for_ever(void **state)
+{
+    (void)state;
+    run(2, false);
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, 1001);
+    scene_send(&scene, TRAIN_LOST, 1, 0);
+    scene_send(&scene, TRAIN_LOST, 2, 0);
+    scene_tick(&scene, 200);
+    scene_send(&scene, TRAIN_ROOM, 0, 2);
+    scene_prepare(&scene, 3);
+    scene_connect(&scene, 4); /* and never becomes ready */
+    scene_tick(&scene, 59 * SECOND);
+    assert_int_equal(start_from(3), -1);
+    scene_tick(&scene, SECOND);
+    assert_int_equal(start_from(3), 0);
+}
+
 /* ---- nodes that are about to be interrupted ---- */
 
 static void the_trainer_fetches_what_only_draining_nodes_have(void **state)
@@ -199,17 +267,71 @@ static void the_last_save_of_draining_nodes_is_fetched_too(void **state)
 
 /* ---- the durable store ---- */
 
-static void a_new_job_continues_from_the_durable_store(void **state)
+static void open_with_store(int64_t newest, int64_t highest)
 {
-    (void)state;
     struct train_settings settings = scene_settings(1, 1);
     scene_open(&scene, &settings);
     scene_send(&scene, TRAIN_ROOM, 0, 1);
     scene_connect(&scene, 1);
-    scene_send(&scene, TRAIN_DURABLE, 0, 5003);
+    scene_step(&scene,
+               (struct train_event){.kind = TRAIN_DURABLE, .value = newest, .highest = highest});
     scene_send(&scene, TRAIN_PREPARED, 1, 0);
-    assert_int_equal(start_from(1), 5003);
+}
+
+static void a_new_job_continues_from_the_durable_store(void **state)
+{
+    (void)state;
+    open_with_store(made_in(5, 3), made_in(5, 3));
+    assert_int_equal(start_from(1), made_in(5, 3));
     assert_int_equal(scene.job.generation, 6); /* its checkpoints are newer */
+    assert_int_equal(scene.job.checkpoint, made_in(5, 3));
+}
+
+/* An earlier release counted to a thousand in each generation. */
+static void checkpoints_of_earlier_releases_are_older(void **state)
+{
+    (void)state;
+    open_with_store(5003, 5003);
+    assert_int_equal(start_from(1), 5003);
+    assert_int_equal(scene.job.checkpoint, 5003);
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, made_in(scene.job.generation, 1));
+    assert_int_equal(scene.job.checkpoint, made_in(1, 1));
+}
+
+/* The generation that left an incomplete one there is gone: its parts must not get others. */
+static void new_numbers_are_above_incomplete_checkpoints(void **state)
+{
+    (void)state;
+    open_with_store(made_in(1, 1), made_in(2, 1));
+    assert_int_equal(start_from(1), made_in(1, 1));
+    assert_int_equal(scene.job.generation, 3);
+}
+
+/* A slot that joins lists the store while the others train. */
+static void a_listing_does_not_change_the_running_generation(void **state)
+{
+    (void)state;
+    run(1, false);
+    int64_t now = scene.job.generation;
+    scene_step(&scene, (struct train_event){.kind = TRAIN_DURABLE, .highest = made_in(9, 1)});
+    assert_int_equal(scene.job.generation, now);
+    scene_return(&scene, 1, 1, 0, 0);
+    scene_tick(&scene, 200);
+    assert_int_equal(scene.job.generation, 10);
+}
+
+/* A script that saves every second for days stays in one generation. */
+static void a_generation_has_as_many_checkpoints_as_it_needs(void **state)
+{
+    (void)state;
+    run(1, false);
+    scene_send(&scene, TRAIN_CHECKPOINT, 1, made_in(1, 10 * 1000 * 1000));
+    assert_int_equal(scene.job.checkpoint, made_in(1, 10 * 1000 * 1000));
+    scene_return(&scene, 1, 1, 0, 0);
+    scene_tick(&scene, 200);
+    assert_int_equal(scene.job.generation, 2);
+    assert_true(made_in(2, 1) > scene.job.checkpoint);
+    assert_true(TRAIN_CHECKPOINT_MAX / TRAIN_SAVES_PER_GENERATION == TRAIN_GENERATION_MAX);
 }
 
 static void a_durable_checkpoint_needs_no_other_copy(void **state)
@@ -257,6 +379,13 @@ int main(void)
         cmocka_unit_test(a_new_job_continues_from_the_durable_store),
         cmocka_unit_test(a_durable_checkpoint_needs_no_other_copy),
         cmocka_unit_test(a_damaged_durable_checkpoint_is_not_used_again),
+        cmocka_unit_test(checkpoints_of_earlier_releases_are_older),
+        cmocka_unit_test(new_numbers_are_above_incomplete_checkpoints),
+        cmocka_unit_test(a_listing_does_not_change_the_running_generation),
+        cmocka_unit_test(a_generation_has_as_many_checkpoints_as_it_needs),
+        cmocka_unit_test(the_trainer_gets_a_copy_every_few_minutes),
+        cmocka_unit_test(a_slot_that_may_have_the_newest_checkpoint_is_awaited),
+        cmocka_unit_test(a_lost_checkpoint_is_not_awaited_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

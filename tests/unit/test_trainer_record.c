@@ -170,6 +170,47 @@ static void a_complete_job_begins_again_at_zero(void **state)
     assert_int_equal(trainer->progress.step, 0);
 }
 
+/* What is in --output belongs to the job until it is complete: a run from the beginning does not
+ * continue from it. */
+static void a_complete_job_leaves_its_output(void **state)
+{
+    struct scene *scene = *state;
+    const char *stopped = "{\"phase\": 6, \"id\": \"abc\", \"durable\": 3001, \"stored\": 3001}";
+    assert_string_equal(restart(scene, stopped)->id, "abc");
+    const char *complete = "{\"phase\": 4, \"id\": \"abc\", \"durable\": 3001, \"stored\": 3001}";
+    struct trainer *trainer = restart(scene, complete);
+    assert_int_equal(strlen(trainer->id), 64);
+    assert_false(trainer->is_old_owner);
+    assert_int_equal(trainer->job.durable, 0);
+}
+
+static void the_id_of_a_job_survives_a_restart(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    char id[TRAINER_TOKEN_SIZE];
+    bool is_resumed;
+    struct err err;
+    assert_true(trainer_load(trainer, &is_resumed, &err));
+    assert_int_equal(strlen(trainer->id), 64);
+    memcpy(id, trainer->id, sizeof(id));
+    trainer->job.phase = TRAIN_RUNNING;
+    assert_true(trainer_save(trainer));
+    trainer->id[0] = '\0';
+    assert_true(trainer_load(trainer, &is_resumed, &err));
+    assert_string_equal(trainer->id, id);
+}
+
+/* An earlier release stored its checkpoints without an owner. */
+static void an_old_record_may_take_its_output(void **state)
+{
+    struct scene *scene = *state;
+    assert_true(restart(scene, "{\"phase\": 1, \"durable\": 3001}")->is_old_owner);
+    scene->trainer->is_old_owner = false;
+    assert_false(restart(scene, "{\"phase\": 1, \"durable\": 0}")->is_old_owner);
+    assert_int_equal(strlen(scene->trainer->id), 64);
+}
+
 /* Numbers that a broken script may report, or a damaged file may have. */
 static void impossible_steps_do_not_overflow(void **state)
 {
@@ -327,6 +368,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(scaled_steps_count_by_replicas, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(steps_of_adaptdl_count_by_progress, open_scene,
                                         close_scene),
+        cmocka_unit_test_setup_teardown(a_complete_job_leaves_its_output, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(the_id_of_a_job_survives_a_restart, open_scene,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(an_old_record_may_take_its_output, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(a_complete_job_begins_again_at_zero, open_scene,
                                         close_scene),
         cmocka_unit_test_setup_teardown(impossible_steps_do_not_overflow, open_scene, close_scene),

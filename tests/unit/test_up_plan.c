@@ -34,6 +34,12 @@ static void open_scene(struct scene *scene, const char *yaml)
     const struct config *config = config_type(arena, fixture_prepare(scene->f, yaml));
     diag_list_init(&diags, arena);
     assert_true(core_setup_make(arena, config, NULL, &diags, &scene->core, &err));
+    price_table_read(STR("0 m5.large - 96000 4 1\n0 m5.xlarge - 192000 4 1\n"
+                         "1 m5.large us-west-2 38400 5 1\n"
+                         "1 m5.large - 38400 5 1\n"),
+                     STR("us-west-2"), arena, &scene->core.book.table);
+    scene->core.book.disks = STR("head\tnone 0\ncpu\tnone 0\nold\tnone 0\n");
+    core_setup_place(arena, config, STR(""), &scene->core);
     scene->input = (struct up_plan_input){
         .config = config, .core = &scene->core, .machines = scene->machines};
     assert_true(launch_config_hashes(config, arena, &scene->input.config_hashes, &err));

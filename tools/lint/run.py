@@ -18,6 +18,7 @@ import headers
 import includes
 import links
 import objects
+import prices
 import promises
 import purity
 import style
@@ -38,6 +39,7 @@ def gates(root, build, compiler):
         "exports": lambda: exports.check(root),
         "style": lambda: style.check(root),
         "failpoints": lambda: failpoints.check(root),
+        "prices": lambda: prices.check(root),
         "promises": lambda: promises.check(root, build),
         "words": lambda: words.check(root),
         "where": lambda: where.check(root),

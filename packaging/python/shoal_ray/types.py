@@ -107,6 +107,7 @@ class Status(TypedDict):
     scale_down_blocked: str
     idle_stop: str
     goal: Literal["run", "down"]
+    stopped_workers: int
     ray_nodes: int
     desired_nodes: int
     converged: bool
@@ -142,6 +143,7 @@ class Top(TypedDict):
     scale_down_blocked: str
     idle_stop: str
     goal: Literal["run", "down"]
+    stopped_workers: int
     ray_nodes: int
     desired_nodes: int
     converged: bool

@@ -352,11 +352,13 @@ void controller_set_goal(struct controller *controller, enum goal goal)
     }
 }
 
-void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news)
+void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news,
+                       bool is_unused)
 {
     struct event event = controller_event(controller, EVENT_SETUP_REPLY);
     event.setup_reply.instance = instance;
     event.setup_reply.news = news;
+    event.setup_reply.is_unused = is_unused;
     controller_apply(controller, &event);
 }
 
@@ -378,6 +380,21 @@ void controller_ray_seen(struct controller *controller, int64_t asked_at_ms)
 {
     struct event event = controller_event(controller, EVENT_RAY_SEEN);
     event.asked_at = asked_at_ms;
+    controller_apply(controller, &event);
+}
+
+void controller_head(struct controller *controller, enum head_state state)
+{
+    struct event event = controller_event(controller, EVENT_HEAD);
+    event.head = state;
+    controller_apply(controller, &event);
+}
+
+void controller_reprice(struct controller *controller)
+{
+    struct event event = controller_event(controller, EVENT_PRICES);
+    controller->settings.max_price = controller->setup.core->settings.max_price;
+    controller->settings.has_unpriced_head = controller->setup.core->settings.has_unpriced_head;
     controller_apply(controller, &event);
 }
 

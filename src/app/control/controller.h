@@ -124,7 +124,8 @@ uint64_t controller_sole_writer_epoch(const struct controller *controller);
 int64_t controller_time_ms(const struct controller *controller);
 
 void controller_set_goal(struct controller *controller, enum goal goal);
-void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news);
+void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news,
+                       bool is_unused);
 
 /* ---- state of Ray ---- */
 
@@ -137,6 +138,10 @@ void controller_ray_load(struct controller *controller, const struct ray_load *l
 void controller_ray_seen(struct controller *controller, int64_t asked_at_ms);
 /* Ray restarted and lost state; scale-down pauses for a while. */
 void controller_ray_restarted(struct controller *controller);
+/* Can workers join? Repeat it after a start. */
+void controller_head(struct controller *controller, enum head_state state);
+/* The prices in setup->core have changed. */
+void controller_reprice(struct controller *controller);
 void controller_drained(struct controller *controller, uint64_t instance, enum drain_answer answer);
 
 /* ---- queries ---- */

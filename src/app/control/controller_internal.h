@@ -62,8 +62,11 @@ struct controller {
     bool is_handed_over; /* the holder of `take_from` handed the lease over; not tried yet */
     uint64_t refused_by; /* epoch of the holder that was reported in a warning */
     int64_t refused_at;
-    int64_t confirmed_at;  /* start time of the last call that confirmed the lease */
-    int64_t doubted_at;    /* calls started earlier do not confirm the lease */
+    int64_t confirmed_at; /* start time of the last call that confirmed the lease */
+    int64_t doubted_at;   /* calls started earlier do not confirm the lease */
+    /* The wall clock minus the loop's, when the last call about the lease and the one that
+     * confirmed it were sent. */
+    int64_t asked_ahead_ms, confirmed_ahead_ms;
     bool is_lease_waiting; /* the timer is running */
     bool has_started, is_over;
     provider_done_fn *released;

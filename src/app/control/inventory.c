@@ -208,8 +208,7 @@ static void tell_listing(struct controller *controller, const struct machine *ma
                     item->offering < controller->settings.offering_count,
                 "an offering of the file, or none");
         item->is_outdated = inventory_is_outdated(controller, &machines[i]);
-        item->price = core_setup_price(controller->setup.config, machines[i].type,
-                                       machines[i].market == MARKET_SPOT);
+        item->price = core_setup_price(controller->setup.core, &machines[i]);
         item->launch = 0;
         if (!launch_number_parse(machine_tag_value(&machines[i], TAG_LAUNCH), &item->launch)) {
             item->launch = 0;

@@ -2,11 +2,10 @@
 #include "app/control/launch_request.h"
 
 #include "app/contact.h"
-#include "app/idle_stop.h"
 #include "app/local_host.h"
+#include "app/user_data.h"
 #include "config/hash.h"
 #include "provider/launch_token.h"
-#include "remote/first_boot.h"
 
 /* If the file names no zone, the core uses the region as the only zone. The provider then takes the
  * first usable subnet, as Ray does. */
@@ -17,34 +16,23 @@ static struct str zone_of(const struct launch_spec *spec)
     return is_zone ? spec->zone : STR("");
 }
 
-/* Keeps the file's own user data: both go into one MIME message. */
-static bool add_user_data(const struct launch_spec *spec, struct arena *arena,
-                          struct launch_request *request, struct err *err)
+static bool add_user_data(const struct launch_spec *spec, struct provider *provider,
+                          struct arena *arena, struct launch_request *request, struct err *err)
 {
-    const struct config_node_type *type = &spec->config->node_types[spec->type];
     struct ssh_key host_key;
-    AUTO_BUF struct buf text;
-    buf_init(&text, FIRST_BOOT_BYTES_MAX);
     if (!ssh_key_of_launch(spec->secret, spec->launch, &host_key, err)) {
         return false;
     }
-    bool ok = first_boot_compose(
-        &(struct first_boot_setup){
-            .host_key = &host_key,
-            .boot_hook = contact_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
-                                      arena),
-            .user_data = value_text(
-                value_get(type->node_config, config_user_data_key(spec->config))),
-            .user = spec->config->ssh_user,
-            .authorized_key = spec->cluster_key,
-        },
-        &text, err);
+    struct user_data_parts parts = {
+        .config = spec->config,
+        .type = spec->type,
+        .is_head = spec->is_head,
+        .host_key = &host_key,
+        .cluster_key = spec->cluster_key,
+        .template = provider->ops->type_facts(provider, spec->type).user_data};
+    bool ok = user_data_compose(&parts, arena, &request->user_data, err);
     ssh_key_wipe(&host_key);
-    if (!ok) {
-        return err_wrap(err, "available_node_types.%.*s.node_config.UserData", STR_ARG(type->name));
-    }
-    request->user_data = arena_str(arena, buf_str(&text));
-    return true;
+    return ok;
 }
 
 /* Compute Engine: the machine makes its own host key, and the cloud installs the login keys. */
@@ -53,7 +41,7 @@ static void add_boot_script(const struct launch_spec *spec, struct arena *arena,
 {
     request->login_key = spec->cluster_key;
     request->user_data = contact_gce_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
-                                          request->rests, arena);
+                                          arena);
 }
 
 bool launch_hash(const struct config *config, size_t type, struct arena *arena,
@@ -115,11 +103,10 @@ static bool launch_request_add_tags(const struct launch_spec *spec, struct arena
     return true;
 }
 
-/* A head that stops itself when idle must keep its disk. Spot machines cannot be stopped. */
+/* The disk of a head has files of its user. Spot machines cannot be stopped. */
 static bool rests(const struct launch_spec *spec)
 {
-    return spec->is_head && spec->market == MARKET_ON_DEMAND &&
-           idle_stop_after(spec->config->shoal) > 0;
+    return spec->is_head && spec->market == MARKET_ON_DEMAND;
 }
 
 bool launch_request_make(const struct launch_spec *spec, struct provider *provider,
@@ -140,7 +127,7 @@ bool launch_request_make(const struct launch_spec *spec, struct provider *provid
     bool boots = !config_is_local(spec->config); /* own machines have booted long ago */
     if (boots && provider->ops->host_key) {
         add_boot_script(spec, arena, &request);
-    } else if (boots && !add_user_data(spec, arena, &request, err)) {
+    } else if (boots && !add_user_data(spec, provider, arena, &request, err)) {
         return false;
     }
     if (!launch_request_add_tags(spec, arena, &request, err) ||

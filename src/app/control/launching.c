@@ -68,8 +68,9 @@ static void on_prepare(void *context, const struct provider_answer *answer,
     require(controller->preparing == PREPARING_REST, "resources were being prepared");
     if (answer->outcome != OUTCOME_DONE) {
         prepare_failed(controller, answer,
-                       config_is_local(controller->setup.config)
-                           ? "cannot prepare the hosts"
+                       config_is_local(controller->setup.config) ? "cannot prepare the hosts"
+                       : str_is(controller->setup.config->provider_type, "gcp")
+                           ? "cannot prepare the firewall rules"
                            : "cannot prepare the key pair, security group and IAM role");
         return;
     }
@@ -262,6 +263,12 @@ void launching_open(struct controller *controller, uint64_t launch, int64_t unsu
     controller->open[controller->open_count++] = (struct open_launch){launch, unsure_until};
 }
 
+bool launching_is_unsure(struct controller *controller, uint64_t launch)
+{
+    const struct open_launch *open = find_open(controller, launch);
+    return open && controller_now(controller) < open->unsure_until;
+}
+
 static void close_open(struct controller *controller, uint64_t launch)
 {
     struct open_launch *there = find_open(controller, launch);
@@ -275,11 +282,12 @@ static void close_open(struct controller *controller, uint64_t launch)
 
 /* ---- results ---- */
 
-static void reply(struct controller *controller, uint64_t launch, enum outcome outcome)
+static void reply(struct controller *controller, const struct call *call, enum outcome outcome)
 {
     struct event event = controller_event(controller, EVENT_LAUNCH_REPLY);
-    event.launch_reply.launch = launch;
+    event.launch_reply.launch = call->launch;
     event.launch_reply.outcome = outcome;
+    event.launch_reply.sent_at = call->asked_at;
     controller_apply(controller, &event);
 }
 
@@ -294,22 +302,22 @@ static bool write_refusal(struct controller *controller, void *context, struct e
     return journal_settle(controller->journal, refusal->launch, refusal->outcome, err);
 }
 
-static void launched(struct controller *controller, uint64_t launch, const struct machine *machines,
-                     size_t count)
+static void launched(struct controller *controller, const struct call *call,
+                     const struct machine *machines, size_t count)
 {
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
-    if (!inventory_ingest(controller, machines, count, launch, instances)) {
-        reply(controller, launch, OUTCOME_UNKNOWN); /* the launch will be retried */
+    if (!inventory_ingest(controller, machines, count, call->launch, instances)) {
+        reply(controller, call, OUTCOME_UNKNOWN); /* the launch will be retried */
         return;
     }
     for (size_t i = 0; i < count; i++) {
         struct event event = controller_event(controller, EVENT_LAUNCHED);
-        event.launched.launch = launch;
+        event.launched.launch = call->launch;
         event.launched.instance = instances[i];
         controller_apply(controller, &event);
     }
-    close_open(controller, launch);
-    reply(controller, launch, OUTCOME_DONE);
+    close_open(controller, call->launch);
+    reply(controller, call, OUTCOME_DONE);
     inventory_expedite(controller);
 }
 
@@ -319,19 +327,19 @@ static void launching_refused(struct controller *controller, const struct call *
 {
     struct launch_refusal refusal = {call->launch, answer->outcome};
     require(answer->outcome != OUTCOME_DONE, "a launch that is done was not refused");
-    const struct open_launch *open = find_open(controller, call->launch);
+    bool is_open = find_open(controller, call->launch) != NULL;
     bool is_certain = answer->outcome == OUTCOME_CAPACITY || answer->outcome == OUTCOME_QUOTA ||
                       answer->outcome == OUTCOME_DENIED || answer->outcome == OUTCOME_INVALID;
     if (answer->outcome == OUTCOME_UNKNOWN) {
         launching_open(controller, call->launch,
                        call->asked_at + controller->settings.times.call_timeout);
     }
-    if (is_certain && open && controller_now(controller) >= open->unsure_until) {
+    if (is_certain && is_open && !launching_is_unsure(controller, call->launch)) {
         if (journaling_write(&controller->journaling, write_refusal, &refusal)) {
             close_open(controller, call->launch);
         }
     }
-    reply(controller, call->launch, answer->outcome);
+    reply(controller, call, answer->outcome);
     notify_launch_failed(&controller->notifier, call->launch, answer, "%s", answer->err.text);
     if (answer->outcome == OUTCOME_NO_LEASE) {
         lease_recheck(controller); /* either the lease is still ours, or we stop */
@@ -343,7 +351,7 @@ void launching_answer(struct controller *controller, const struct call *call,
                       size_t count)
 {
     if (answer->outcome == OUTCOME_DONE) {
-        launched(controller, call->launch, machines, count);
+        launched(controller, call, machines, count);
     } else {
         launching_refused(controller, call, answer);
     }

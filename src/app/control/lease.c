@@ -42,8 +42,15 @@ static void lease_keep_lease(struct controller *controller, const struct cluster
     controller->lease = copy;
 }
 
+/* A virtual machine that was paused may not count that time. Its wall clock is set afterwards. */
+static int64_t lease_wall_ahead_ms(const struct controller *controller)
+{
+    return clock_wall_ms(loop_clock(controller->loop)) - controller_now(controller);
+}
+
 static void tell_lease(struct controller *controller, int64_t asked_at)
 {
+    controller->confirmed_ahead_ms = controller->asked_ahead_ms;
     controller->confirmed_at = asked_at >= controller->doubted_at ? asked_at : -CONFIRM_MS;
     struct event event = controller_event(controller, EVENT_LEASE);
     event.lease.epoch = controller->lease.epoch;
@@ -227,6 +234,7 @@ static void lease_do_take(struct controller *controller)
         .known_epoch = epoch,
     };
     struct call *call = call_begin(&controller->calls);
+    controller->asked_ahead_ms = lease_wall_ahead_ms(controller);
     controller->provider->ops->take(controller->provider, &request, lease_on_take, call);
 }
 
@@ -293,6 +301,7 @@ static void lease_on_timer(void *context)
         return;
     }
     struct call *call = call_begin(&controller->calls);
+    controller->asked_ahead_ms = lease_wall_ahead_ms(controller);
     controller->provider->ops->renew(controller->provider, LEASE_MS, lease_on_renew, call);
 }
 
@@ -315,7 +324,9 @@ uint64_t controller_sole_writer_epoch(const struct controller *controller)
 
 bool lease_is_confirmed(const struct controller *controller)
 {
-    return controller_now(controller) < controller->confirmed_at + CONFIRM_MS;
+    int64_t jump_ms = lease_wall_ahead_ms(controller) - controller->confirmed_ahead_ms;
+    return controller_now(controller) < controller->confirmed_at + CONFIRM_MS &&
+           jump_ms < CLOCK_JUMP_MS && jump_ms > -CLOCK_JUMP_MS;
 }
 
 bool lease_is_over(const struct controller *controller)

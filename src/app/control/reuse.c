@@ -93,7 +93,32 @@ void reuse_claim_written(struct reuser *reuser, const struct journal_intent *int
     for (size_t i = 0; i < reuse.count; i++) {
         claim(reuser, intent->launch, reuse.ids[i]);
         reuser->claims[reuser->claim_count - 1].is_over = intent->is_settled;
+        reuser->claims[reuser->claim_count - 1].may_run = !intent->is_settled;
     }
+}
+
+/* Returns whether the machines of the launch could run before. */
+static bool set_may_run(struct reuser *reuser, uint64_t launch, bool may_run)
+{
+    bool could_run = false;
+    for (size_t i = 0; i < reuser->claim_count; i++) {
+        struct reuse_claim *there = &reuser->claims[i];
+        if (there->launch == launch) {
+            could_run = could_run || there->may_run;
+            there->may_run = may_run;
+        }
+    }
+    return could_run;
+}
+
+static bool may_run(const struct reuser *reuser, uint64_t launch)
+{
+    size_t i = 0;
+    while (i < reuser->claim_count &&
+           (reuser->claims[i].launch != launch || !reuser->claims[i].may_run)) {
+        i++;
+    }
+    return i < reuser->claim_count;
 }
 
 bool reuse_was_started(const struct reuser *reuser, uint64_t launch, struct str id)
@@ -166,6 +191,7 @@ struct reuse_run {
     struct reuser *reuser;
     struct arena memory;
     struct reuse reuse;
+    bool could_run; /* before this try */
 };
 
 static void reuse_run_free(void *extra)
@@ -231,6 +257,7 @@ static void on_rest(void *context, const struct provider_answer *answer,
     if (!controller) {
         return;
     }
+    is_lasting = is_lasting && !launching_is_unsure(controller, call->launch);
     struct reuse_run *run = call->extra;
     count = answer->outcome == OUTCOME_DONE ? count : 0;
     if (answer->outcome == OUTCOME_DONE || (is_lasting && run->reuse.count > 0)) {
@@ -257,33 +284,55 @@ static void launch_rest(struct call *before)
     }
 }
 
+/*
+ * This try started nothing. What an earlier try may have started counts as started until a listing
+ * shows what it is; before that is certain, the launch is repeated.
+ */
+static void reuse_refused(struct controller *controller, struct call *call,
+                          const struct provider_answer *answer)
+{
+    struct reuse_run *run = call->extra;
+    bool is_any = may_run(run->reuser, call->launch);
+    reuse_reject(run->reuser, call->launch);
+    if ((is_any && launching_is_unsure(controller, call->launch)) ||
+        (!is_any && run->reuse.call.len == 0)) {
+        launching_answer(controller, call, answer, NULL, 0);
+        call_free(call);
+        return;
+    }
+    notify_warning(run->reuser->notifier, answer, "cannot start stopped instances (%zu): %s",
+                   run->reuse.count, answer->err.text);
+    run->reuse.count = is_any ? run->reuse.count : 0;
+    launch_rest(call);
+}
+
+static bool is_asked_again(enum outcome outcome)
+{
+    return outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED ||
+           outcome == OUTCOME_NO_LEASE;
+}
+
 static void reuse_on_started(void *context, const struct provider_answer *answer)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
-    enum outcome outcome = answer->outcome;
     if (!controller) {
         return;
     }
-    struct reuse_run *run = call->extra;
-    bool is_asked_again = outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED ||
-                          outcome == OUTCOME_NO_LEASE;
-    if (outcome == OUTCOME_DONE || outcome == OUTCOME_NOT_FOUND) {
+    const struct reuse_run *run = call->extra;
+    if (answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND) {
         launch_rest(call);
         return;
     }
-    if (!is_asked_again) {
-        reuse_reject(run->reuser, call->launch);
+    if (answer->outcome != OUTCOME_UNKNOWN) {
+        (void)set_may_run(run->reuser, call->launch, run->could_run);
     }
-    if (!is_asked_again && run->reuse.call.len > 0) {
-        notify_warning(run->reuser->notifier, answer, "cannot start stopped instances (%zu): %s",
-                       run->reuse.count, answer->err.text);
-        run->reuse.count = 0;
-        launch_rest(call);
-        return;
+    if (is_asked_again(answer->outcome)) {
+        launching_answer(controller, call, answer, NULL, 0);
+        call_free(call);
+    } else {
+        reuse_refused(controller, call, answer);
     }
-    launching_answer(controller, call, answer, NULL, 0);
-    call_free(call);
 }
 
 static void reuse_on_tagged(void *context, const struct provider_answer *answer)
@@ -293,18 +342,18 @@ static void reuse_on_tagged(void *context, const struct provider_answer *answer)
     if (!controller) {
         return;
     }
-    const struct reuse_run *run = call->extra;
+    struct reuse_run *run = call->extra;
     if (answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND) {
         struct provider *provider = run->reuser->provider;
+        run->could_run = set_may_run(run->reuser, call->launch, true);
         provider->ops->start(provider, run->reuse.ids, run->reuse.count, reuse_on_started,
                              reuse_proceed(call));
-        return;
+    } else if (is_asked_again(answer->outcome)) {
+        launching_answer(controller, call, answer, NULL, 0);
+        call_free(call);
+    } else {
+        reuse_refused(controller, call, answer);
     }
-    if (answer->outcome != OUTCOME_UNKNOWN && answer->outcome != OUTCOME_THROTTLED) {
-        reuse_reject(run->reuser, call->launch);
-    }
-    launching_answer(controller, call, answer, NULL, 0);
-    call_free(call);
 }
 
 void reuse_send(struct reuser *reuser, uint64_t launch, struct str written)

@@ -38,6 +38,7 @@ struct reuse_claim {
     struct str id;
     bool is_over;    /* the launch has its result */
     bool is_refused; /* the cloud refused to start it; not used again */
+    bool may_run;    /* an earlier try of the launch may have started it */
 };
 
 struct reuser {

@@ -8,6 +8,7 @@ enum {
     LEASE_MARGIN_MS = 2000, /* clouds count whole seconds */
     RENEW_MS = LEASE_MS / 3,
     CONFIRM_MS = 5000,    /* a lease not confirmed for this long is renewed before a launch */
+    CLOCK_JUMP_MS = 2000, /* the wall clock is adjusted by less */
     RETRY_FIRST_MS = 500, /* first delay after a failed call */
     RETRY_MOST_MS = 10 * 1000,
     HANDOVER_MS = 60 * 1000, /* a new holder is expected to release it soon: poll fast */

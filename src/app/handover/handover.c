@@ -88,6 +88,9 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_text(json, "head_private_ip", handover->head_private_ip);
     json_put_text(json, "head_public_ip", handover->head_public_ip);
     json_put_text(json, "type_zones", handover->type_zones);
+    json_put_text(json, "type_images", handover->type_images);
+    json_put_text(json, "type_disks", handover->type_disks);
+    json_put_text(json, "prices", handover->prices);
     json_put_text(json, "runtime_hash", handover->runtime_hash);
     json_put_text(json, "contents_hash", handover->contents_hash);
     json_object_set_new(json, "restarts_ray", json_boolean(handover->restarts_ray));
@@ -201,6 +204,9 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .head_private_ip = json_take_text(json, "head_private_ip", arena),
         .head_public_ip = json_take_text(json, "head_public_ip", arena),
         .type_zones = json_take_text(json, "type_zones", arena),
+        .type_images = json_take_text(json, "type_images", arena),
+        .type_disks = json_take_text(json, "type_disks", arena),
+        .prices = json_take_text(json, "prices", arena),
         .runtime_hash = json_take_text(json, "runtime_hash", arena),
         .contents_hash = json_take_text(json, "contents_hash", arena),
         .restarts_ray = json_is_true(json_object_get(json, "restarts_ray")),

@@ -51,6 +51,9 @@ struct handover {
     struct str contents_hash; /* of the mounts alone; if it changes, workers are set up again */
     bool restarts_ray;        /* the head's steps restart Ray; workers wait for it */
     struct str type_zones;    /* zones that offer each type (app/type_zones.h) */
+    struct str type_images;   /* the image of each type; empty in handovers of older releases */
+    struct str type_disks;    /* of each type, for its price (type_zones.h) */
+    struct str prices;        /* price_table_write() */
     const struct step_variable *environment; /* AWS_ENDPOINT_URL and the like; no secrets */
     size_t environment_count;
     const struct handover_machine *machines;

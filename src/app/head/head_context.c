@@ -138,12 +138,13 @@ static bool keep_handover(struct head_context *head, struct err *err)
     return true;
 }
 
-/* Endpoint overrides of the laptop also apply here. */
+/* How the laptop reaches the cloud also applies here. */
 static void set_environment(const struct head_context *head, struct arena *arena)
 {
     for (size_t i = 0; i < head->handover.environment_count; i++) {
         const struct step_variable *variable = &head->handover.environment[i];
-        setenv(arena_str(arena, variable->name).ptr, arena_str(arena, variable->value).ptr, 1);
+        setenv(arena_str(arena, variable->name).ptr, file_expand_home(arena, variable->value).ptr,
+               1);
     }
 }
 
@@ -206,6 +207,9 @@ bool head_context_load(struct head_context *head, struct err *err)
         !core_setup_make(&head->arena, head->config, NULL, &diags, &head->core, err)) {
         return false;
     }
+    head->core.book.disks = head->handover.type_disks;
+    price_table_read(head->handover.prices, head->core.region, &head->arena,
+                     &head->core.book.table);
     core_setup_place(&head->arena, head->config, head->handover.type_zones, &head->core);
     if (!head->identity) {
         head->identity = head->state.key;

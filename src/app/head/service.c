@@ -26,11 +26,32 @@ static void read_past_refusal(struct service *service)
     }
 }
 
+/* The tag shows users of `ls` and of Ray's tools what became of the head. */
+void service_head_changed(void *context)
+{
+    struct service *service = context;
+    struct head_context *head = &service->head;
+    if (head->ray.is_alive) {
+        service->head_watch.has_failed = false; /* an update failed, but the old Ray is in use */
+    }
+    enum head_state state = head_watch_state(&service->head_watch);
+    if (!head->controller || !head->is_leading) {
+        return;
+    }
+    controller_head(head->controller, state);
+    if (state == HEAD_FAILED) {
+        controller_tag(head->controller, HEAD_INSTANCE, STR("ray-node-status"),
+                       STR("update-failed"), false);
+    }
+    ctl_server_notify(head->ctl_server, HEAD_INSTANCE);
+}
+
 static void service_on_started(void *context, const struct cluster_lease *lease)
 {
     struct service *service = context;
     activity_acquired(&service->activity, lease);
     read_past_refusal(service);
+    service_head_changed(service);
     service_ray_begin(service);
     resume_look(service->resume);
     early_prepare_begin(&service->prepare);
@@ -192,7 +213,9 @@ static void on_news(void *context, uint64_t instance, enum setup_news news)
     setup_scheduler_news(service->scheduler, instance, news);
     if (service->head.controller) {
         service_count_set_up(service, instance, news);
-        controller_set_up(service->head.controller, instance, news);
+        bool is_unused = (news == SETUP_FAILED || news == SETUP_BLOCKED) &&
+                         setup_scheduler_is_unused(service->scheduler, instance);
+        controller_set_up(service->head.controller, instance, news, is_unused);
     }
 }
 
@@ -212,6 +235,12 @@ static void service_on_kept_host_key(void *context, struct str name, struct str 
 {
     struct service *service = context;
     event_log_kept_host_key(service->event_log, name, why);
+}
+
+static void service_on_no_switch(void *context, struct str name)
+{
+    struct service *service = context;
+    event_log_no_switch(service->event_log, name);
 }
 
 static bool service_is_head_ready(void *context)
@@ -253,6 +282,7 @@ static void service_open_setups(struct service *service)
                   .is_outdated = on_outdated,
                   .tag = service_on_tag,
                   .kept_host_key = service_on_kept_host_key,
+                  .has_no_switch = service_on_no_switch,
                   .is_head_ready = service_is_head_ready,
                   .payload = service_on_payload},
     };
@@ -315,11 +345,15 @@ static void service_open_modules(struct service *service)
                                         .proc = "/proc"};
     idle_watch_open(&service->idle);
     service->retention = retention_task_open(head, &service->workers);
+    service->prices = price_task_open(head);
     service->shortage = (struct shortage){.head = head, .workers = &service->workers};
     shortage_open(&service->shortage);
     service->prepare = (struct early_prepare){
         .head = head, .is_settled = service_is_settled, .context = service};
     early_prepare_open(&service->prepare);
+    service->head_watch = (struct head_watch){
+        .head = head, .changed = service_head_changed, .context = service};
+    head_watch_open(&service->head_watch);
 }
 
 static void on_stopped(void *context)
@@ -378,7 +412,8 @@ static bool service_do_run(struct service *service, struct err *err)
     }
     redact_add(service->head.session.redact, service->head.handover.secret);
     redact_add(service->head.session.redact, service->head.handover.key);
-    const struct cloud_provider_head here = {&service->head.state, service->head.identity};
+    const struct cloud_provider_head here = {&service->head.state, service->head.identity,
+                                             service->head.handover.type_images};
     if (!cloud_provider_open_on(&service->head.session, service->head.config, STR(""), &here,
                                 &service->head.arena, &service->head.provider, err)) {
         return false;
@@ -414,10 +449,12 @@ bool service_open(struct service *service, struct err *err)
 void service_close(struct service *service)
 {
     activity_stop(&service->activity);
+    head_watch_close(&service->head_watch);
     mount_sync_close(service->mount_sync);
     worker_setups_close(service->setups);
     metrics_site_close(service->metrics_site);
     retention_task_close(service->retention);
+    price_task_close(service->prices);
     contacts_close(service->contacts);
     resume_close(service->resume);
     service_close_ray(service);

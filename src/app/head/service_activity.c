@@ -49,6 +49,10 @@ static void start(void *context)
         return; /* checked again by guard() */
     }
     require(!head->controller && !head->is_leading, "one controller at a time");
+    /* Each `up` may change the policy of the role, and a handover starts this service. */
+    if (head->core.settings.policy_at == 0) {
+        head->core.settings.policy_at = loop_now_ms(head->session.loop);
+    }
     head->controller = controller_open(&(struct controller_setup){
         .session = &head->session,
         .provider = head->provider,

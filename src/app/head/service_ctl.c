@@ -131,6 +131,7 @@ static bool say_why(void *context, struct str about, struct arena *arena,
     struct ctl_status status;
     decision_cluster_status(service->decision, arena, &cluster_status);
     service_status(service, arena, &status);
+    struct str journal = head_context_journal_text(&service->head, arena);
     service_view_all(service, arena, gather_node, &gathering);
     events_each(service->head.events, events_last(service->head.events) - EVENTS_LOOKED_AT,
                 gather_event, &gathering);
@@ -143,6 +144,7 @@ static bool say_why(void *context, struct str about, struct arena *arena,
         .event_count = gathering.event_count,
         .now_ms = clock_wall_ms(loop_clock(service->head.session.loop)),
         .autoscaler_message = status.autoscaler_message,
+        .launch_trouble = journal.len > 0 ? journal : str_from(service->failures.text),
         .idle_stop = status.idle_stop,
         .is_acting = service->head.is_leading && service->head.controller,
         .is_ray_scaling = status.is_ray_scaling,

@@ -369,8 +369,7 @@ static void service_decision_add_price(void *context, const struct managed_node 
         return;
     }
     if (machine) {
-        price = core_setup_price(pricing->head->config, machine->type,
-                                 machine->market == MARKET_SPOT);
+        price = core_setup_price(&pricing->head->core, machine);
     } else if (node->offering < settings->offering_count) {
         price = settings->offerings[node->offering].price;
     }

@@ -287,25 +287,48 @@ static struct str service_events_failure_text(const struct event_log *event_log,
                : text;
 }
 
-/* The core no longer knows it. Some clouds do not show an instance that ended; then this is the
- * first news of its end. */
+/* The event is the same whether a listing showed the end or, as on some clouds, nothing at all. */
+static void service_events_cloud_end(struct event_log *event_log,
+                                     const struct managed_node *managed_node)
+{
+    struct arena arena;
+    arena_init(&arena);
+    bool is_spot = managed_node->machine && managed_node->machine->market == MARKET_SPOT;
+    struct str why = is_spot ? STR("the cloud reclaimed the spot instance, or a user stopped or "
+                                   "deleted it")
+                             : STR("the cloud or a user stopped or deleted the instance");
+    service_events_add(event_log, CLUSTER_EVENT_TERMINATE, managed_node->instance,
+                       STR("terminated"),
+                       service_events_failure_text(event_log, managed_node->instance, why, &arena));
+    arena_clear(&arena);
+}
+
+/* The core no longer knows it. */
 static void service_events_forget(struct event_log *event_log,
                                   const struct managed_node *managed_node)
 {
-    uint64_t instance = managed_node->instance;
-    struct worker_record *worker = worker_records_find(event_log->setup.workers, instance);
+    struct worker_record *worker = worker_records_find(event_log->setup.workers,
+                                                       managed_node->instance);
     if (!worker || worker->is_gone) {
         return;
     }
-    bool is_spot = managed_node->machine && managed_node->machine->market == MARKET_SPOT;
     if (!worker->is_failure_logged && !worker->is_end_logged && !worker->is_notice_logged) {
-        service_events_add(event_log, CLUSTER_EVENT_TERMINATE, instance, STR("terminated"),
-                           is_spot ? STR("the cloud reclaimed the spot instance, or a user "
-                                         "deleted it")
-                                   : STR("the cloud or a user deleted the instance"));
+        service_events_cloud_end(event_log, managed_node);
     }
     worker->is_failure_logged = worker->is_end_logged = worker->is_notice_logged = false;
     worker->is_gone = true;
+}
+
+static void service_events_fail(struct event_log *event_log,
+                                const struct managed_node *managed_node)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct str why = service_events_failure_text(
+        event_log, managed_node->instance, node_reason_text(managed_node->node, &arena), &arena);
+    service_events_add(event_log, CLUSTER_EVENT_FAILURE, managed_node->instance, STR("failed"),
+                       why);
+    arena_clear(&arena);
 }
 
 void event_log_changed(struct event_log *event_log, const struct managed_node *managed_node)
@@ -328,8 +351,6 @@ void event_log_changed(struct event_log *event_log, const struct managed_node *m
     }
     struct worker_record *worker = worker_records_get(event_log->setup.workers,
                                                       managed_node->instance);
-    struct arena arena;
-    arena_init(&arena);
     if (is_taken && !worker->is_notice_logged) {
         worker->is_notice_logged = true;
         metrics_count_notice(&event_log->head->metrics);
@@ -338,12 +359,12 @@ void event_log_changed(struct event_log *event_log, const struct managed_node *m
                            STR("Ray moves its work to other nodes; then the node is terminated"));
     } else if (is_ending && !worker->is_failure_logged) {
         worker->is_failure_logged = true;
-        struct str why = service_events_failure_text(event_log, managed_node->instance,
-                                                     node_reason_text(node, &arena), &arena);
-        service_events_add(event_log, CLUSTER_EVENT_FAILURE, managed_node->instance, STR("failed"),
-                           why);
+        if (node->reason.kind == REASON_CLOUD_ENDED) {
+            service_events_cloud_end(event_log, managed_node);
+        } else {
+            service_events_fail(event_log, managed_node);
+        }
     }
-    arena_clear(&arena);
 }
 
 void event_log_drained(struct event_log *event_log, uint64_t instance, enum drain_answer answer,
@@ -355,6 +376,22 @@ void event_log_drained(struct event_log *event_log, uint64_t instance, enum drai
         [DRAIN_UNKNOWN] = "kept: its raylet did not answer",
     };
     service_events_add(event_log, CLUSTER_EVENT_DRAIN, instance, str_from(words[answer]), why);
+}
+
+void event_log_no_switch(struct event_log *event_log, struct str name)
+{
+    struct head_context *head = event_log->head;
+    AUTO_BUF struct buf text;
+    buf_init(&text, KEPT_KEY_BYTES_MAX);
+    buf_addf(
+        &text,
+        "%.*s has no dead-man switch: its image did not run Shoal's startup script. If it loses "
+        "the head, it keeps running and billing until you terminate it.",
+        STR_ARG(name));
+    LOG(head, WARNING, "%s", text.ptr);
+    ctl_server_broadcast_error(head->ctl_server, buf_str(&text));
+    events_add(head->events, CLUSTER_EVENT_FAILURE, name, STR("has no dead-man switch"),
+               STR("its image did not run Shoal's startup script"));
 }
 
 void event_log_kept_host_key(struct event_log *event_log, struct str name, struct str why)

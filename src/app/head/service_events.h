@@ -28,5 +28,7 @@ void event_log_drained(struct event_log *event_log, uint64_t instance, enum drai
                        struct str why);
 /* A launch was refused, or a call without which none is sent (`launch` is 0). */
 void event_log_refused(struct event_log *event_log, uint64_t launch, struct str why);
-/* A node kept the host key of its first boot. Called once for each setup; also told to clients. */
+/* A node has no dead-man switch, or kept the host key of its first boot. Called once for each
+ * setup; clients get the message, too. */
+void event_log_no_switch(struct event_log *event_log, struct str name);
 void event_log_kept_host_key(struct event_log *event_log, struct str name, struct str why);

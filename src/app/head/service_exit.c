@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The launch determines what a shutdown does: terminate, unless the file says otherwise. If
+/* A shutdown stops a head, unless it is a spot machine or its node_config says otherwise. If
  * shutdown fails, the supervisor restarts the service. */
 static int service_exit_shut_down(void)
 {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "app/head/head_context.h"
+#include "app/head/head_watch.h"
 #include "app/head/launch_failures.h"
 #include "app/head/launch_reasons.h"
 #include "app/head/mount_sync.h"
@@ -23,6 +24,7 @@
 #include "app/head/service_idle.h"
 #include "app/head/service_metrics.h"
 #include "app/head/service_prepare.h"
+#include "app/head/service_prices.h"
 #include "app/head/service_report.h"
 #include "app/head/service_requesters.h"
 #include "app/head/service_resume.h"
@@ -43,6 +45,7 @@ struct service_requests {
 
 struct service {
     struct head_context head;
+    struct head_watch head_watch;
     struct worker_records workers;
     struct worker_setups_setup setups_setup;
     struct worker_setups *setups;
@@ -59,6 +62,7 @@ struct service {
     struct requesters requesters;
     struct metrics_site *metrics_site;
     struct retention_task *retention;
+    struct price_task *prices; /* NULL: nothing to ask */
     struct resume *resume;
     struct contacts *contacts;
     struct activity activity;
@@ -72,6 +76,8 @@ struct service {
 
 /* After head_context_load(), with an open session and provider: opens the rest and acts. */
 bool service_open(struct service *service, struct err *err) MUST_USE;
+/* The head's setup or its Ray has changed. */
+void service_head_changed(void *service);
 /* Also closes a partly opened service. */
 void service_close(struct service *service);
 

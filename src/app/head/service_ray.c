@@ -239,6 +239,7 @@ bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, stru
     }
     if (is_news) {
         worker_setups_go_on(service->setups);
+        service_head_changed(service);
         ctl_server_notify(service->head.ctl_server, HEAD_INSTANCE);
     }
     service_expect_ray(service);

@@ -298,8 +298,8 @@ static void service_setup_update(struct setup_scheduler *scheduler)
 
 static void take_as_done(struct setup_scheduler *scheduler, uint64_t instance)
 {
-    controller_set_up(scheduler->head->controller, instance, SETUP_CONTACT);
-    controller_set_up(scheduler->head->controller, instance, SETUP_DONE);
+    controller_set_up(scheduler->head->controller, instance, SETUP_CONTACT, false);
+    controller_set_up(scheduler->head->controller, instance, SETUP_DONE, false);
     setup_scheduler_tag(scheduler, instance, STR("up-to-date"));
 }
 
@@ -409,6 +409,14 @@ void setup_scheduler_news(struct setup_scheduler *scheduler, uint64_t instance,
     if (past && news != SETUP_CONTACT) {
         service_setup_note_end(scheduler, past, news == SETUP_DONE);
     }
+}
+
+bool setup_scheduler_is_unused(struct setup_scheduler *scheduler, uint64_t instance)
+{
+    const struct setup_record *past = worker_records_setup(scheduler->setup.workers, instance);
+    const struct worker_progress *progress = worker_setups_progress(scheduler->setup.setups,
+                                                                    instance);
+    return past && past->is_first && progress && progress->is_unused;
 }
 
 bool setup_scheduler_had_joined(struct setup_scheduler *scheduler, uint64_t instance)

@@ -27,6 +27,8 @@ void setup_scheduler_news(struct setup_scheduler *scheduler, uint64_t instance,
                           enum setup_news news);
 /* A setup failed. True if its Ray on the head is being replaced; then it is repeated. */
 bool setup_scheduler_is_outdated(struct setup_scheduler *scheduler, uint64_t instance);
+/* A setup failed. True if it was the first one of its machine, and could not start Ray there. */
+bool setup_scheduler_is_unused(struct setup_scheduler *scheduler, uint64_t instance);
 /* Ray replied: starts setups that were requested too early, and repeats those of workers whose
  * configuration changed, whose head's Ray was replaced, or that have not joined for too long. */
 void setup_scheduler_ray_seen(struct setup_scheduler *scheduler);

@@ -101,8 +101,7 @@ static void service_status_add_node(const struct service *service, struct node_v
     }
     if (managed_node->machine && !managed_node->is_head) {
         const struct machine *machine = managed_node->machine;
-        view->price = core_setup_price(service->head.config, machine->type,
-                                       machine->market == MARKET_SPOT);
+        view->price = core_setup_price(&service->head.core, machine);
     }
     int64_t age_ms = loop_now_ms(service->head.session.loop) - node->since;
     view->since_ms = clock_wall_ms(loop_clock(service->head.session.loop)) - age_ms;
@@ -140,7 +139,13 @@ static void view_head(const struct service *service, struct node_view *view)
     view->is_head = true;
     view->type = type->name;
     view->price = service->head.core.facts[service->head.config->head_type].price;
-    view->phase = service->head.ray.is_alive ? PHASE_READY : PHASE_SETTING_UP;
+    bool has_failed = head_watch_state(&service->head_watch) == HEAD_FAILED;
+    view->phase = service->head.ray.is_alive ? PHASE_READY
+                  : has_failed               ? PHASE_FAILED
+                                             : PHASE_SETTING_UP;
+    if (has_failed) {
+        view->failure = service->head_watch.failure;
+    }
     view->id = handover->head_id;
     view->price = service->head.core.facts[service->head.core.settings.head_type].price;
     if (view->private_ip.len == 0) {
@@ -384,6 +389,13 @@ static struct str waits_for(const struct service *service, struct arena *arena)
     return waiting.count > 0 ? arena_str(arena, buf_str(&text)) : STR("the launch of workers");
 }
 
+static void count_stopped(void *context, const struct managed_node *managed_node)
+{
+    size_t *count = context;
+    *count += !managed_node->is_head && managed_node->machine &&
+              managed_node->machine->state == MACHINE_STOPPED;
+}
+
 static void add_cluster_status(const struct service *service, struct arena *arena,
                                struct ctl_status *status)
 {
@@ -396,6 +408,9 @@ static void add_cluster_status(const struct service *service, struct arena *aren
     status->launching = str_from(cluster_status.launching);
     status->ending = str_from(cluster_status.ending);
     status->demand_count = cluster_status.demand_count;
+    if (service->head.controller) {
+        controller_each(service->head.controller, count_stopped, &status->stopped);
+    }
     for (size_t i = 0; i < cluster_status.held_count; i++) {
         status->held = arena_printf(arena, "%.*s%s%.*s", STR_ARG(status->held), i > 0 ? "; " : "",
                                     STR_ARG(cluster_status.held[i]));

@@ -2,7 +2,7 @@
 #include "app/launch/cluster_session.h"
 
 #include "app/cloud_provider.h"
-#include "app/launch/stop_running_up.h"
+#include "app/launch/launch_prices.h"
 #include "app/session_manager.h"
 #include "app/type_zones.h"
 #include "io/file.h"
@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ZONES_FACT "type-zones" /* key in the journal */
+/* Keys in the journal. */
+#define ZONES_FACT "type-zones"
+#define DISKS_FACT "type-disks"
+#define PRICES_FACT "prices"
 enum { NOTE_BYTES_MAX = 8192, WORKER_NAMES_FROM = HEAD_INSTANCE };
 
 /* ---- opening and closing ---- */
@@ -46,29 +49,23 @@ static bool number_head(struct journal *journal, struct err *err)
     return journal_end(journal, ok, err);
 }
 
-static bool cluster_session_open_journal(struct cluster_session *launch, const char *verb,
-                                         struct err *err)
+bool launch_place_as_before(struct cluster_session *launch, struct err *err)
 {
-    struct str holder = launch_holder(verb, launch->arena);
-    return strcmp(verb, "down") == 0
-               ? take_over_journal(launch, holder.ptr, err)
-               : journal_open(launch->state.folder, holder.ptr, &launch->journal, err);
-}
-
-/* Commands that run no preflight use the availability zones that the last preflight stored. */
-static bool place_as_before(struct cluster_session *launch, struct err *err)
-{
-    if (!journal_get(launch->journal, ZONES_FACT, launch->arena, &launch->type_zones, err)) {
+    struct price_book *book = &launch->core.book;
+    struct str prices;
+    if (!journal_get(launch->journal, ZONES_FACT, launch->arena, &launch->type_zones, err) ||
+        !journal_get(launch->journal, DISKS_FACT, launch->arena, &book->disks, err) ||
+        !journal_get(launch->journal, PRICES_FACT, launch->arena, &prices, err)) {
         return false;
     }
+    price_table_read(prices, book->region, launch->arena, &book->table);
     if (launch->type_zones.len > 0) {
         core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
     }
     return true;
 }
 
-bool launch_open(struct cluster_session *launch, const char *verb, bool makes_state,
-                 struct err *err)
+bool launch_open(struct cluster_session *launch, struct err *err)
 {
     const struct launcher_setup *setup = launch->setup;
     launch->session = setup->session;
@@ -77,29 +74,59 @@ bool launch_open(struct cluster_session *launch, const char *verb, bool makes_st
     diag_list_init(&launch->diags, launch->arena);
     if (!cloud_provider_open(launch->session, launch->config, setup->profile, launch->arena,
                              &launch->provider, err) ||
-        !cluster_state_open(launch->config, makes_state, launch->arena, &launch->state, err) ||
+        !cluster_state_open(launch->config, false, launch->arena, &launch->state, err) ||
         !core_setup_make(launch->arena, launch->config, NULL, &launch->diags, &launch->core, err)) {
         return false;
     }
     launch->core.settings.head_instance = HEAD_INSTANCE;
     launch->core.settings.head_type = (uint32_t)launch->config->head_type;
-    if (makes_state && setup->config_path &&
-        !cluster_state_note_file(&launch->state, setup->config_path, err)) {
-        return false;
-    }
-    return !makes_state || (cluster_session_open_journal(launch, verb, err) &&
-                            number_head(launch->journal, err) && place_as_before(launch, err));
+    return true;
+}
+
+bool launch_open_records(struct cluster_session *launch, struct err *err)
+{
+    const struct launcher_setup *setup = launch->setup;
+    struct str holder = launch_holder("up", launch->arena);
+    return cluster_state_open(launch->config, true, launch->arena, &launch->state, err) &&
+           (!setup->config_path ||
+            cluster_state_note_file(&launch->state, setup->config_path, err)) &&
+           journal_open(launch->state.folder, holder.ptr, &launch->journal, err) &&
+           number_head(launch->journal, err);
 }
 
 bool launch_place(struct cluster_session *launch, struct err *err)
 {
     launch->type_zones = type_zones_ask(launch->provider, launch->config, launch->arena);
+    launch->type_images = type_images_ask(launch->provider, launch->config, launch->arena);
+    launch->core.book.disks = type_disks_ask(launch->provider, launch->config, launch->arena);
     core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
-    return journal_note(launch->journal, ZONES_FACT, launch->type_zones, err);
+    return journal_note(launch->journal, ZONES_FACT, launch->type_zones, err) &&
+           journal_note(launch->journal, DISKS_FACT, launch->core.book.disks, err);
+}
+
+/* Prices that were not found now are those of the last `up`. */
+bool launch_note_prices(struct cluster_session *launch, struct err *err)
+{
+    struct price_book *book = &launch->core.book;
+    struct price_table before = {0};
+    struct str text;
+    if (!journal_get(launch->journal, PRICES_FACT, launch->arena, &text, err)) {
+        return false;
+    }
+    price_table_read(text, book->region, launch->arena, &before);
+    for (size_t i = 0; i < before.count; i++) {
+        struct price_known now = price_table_find(&book->table, &before.queries[i]);
+        if (now.price == PRICE_UNKNOWN || now.source == PRICE_FROM_CATALOG) {
+            price_table_put(&book->table, &before.queries[i], before.prices[i], launch->arena);
+        }
+    }
+    core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
+    return journal_note(launch->journal, PRICES_FACT, launch_prices_text(launch), err);
 }
 
 void launch_close(struct cluster_session *launch)
 {
+    launch_prices_end(launch);
     if (launch->controller) {
         controller_close(launch->controller);
     }
@@ -127,7 +154,8 @@ bool launch_is_fit(struct cluster_session *launch, const struct finding *finding
 
 enum preflight_scope launch_scope(const struct cluster_session *launch)
 {
-    return launch->state.is_new ? PREFLIGHT_FOR_UP : PREFLIGHT_FOR_LAUNCH;
+    const char *folder = cluster_folder_find(launch->config, launch->arena).path;
+    return file_stat(folder).kind == FILE_MISSING ? PREFLIGHT_FOR_UP : PREFLIGHT_FOR_CHANGE;
 }
 
 void launch_end(struct cluster_session *launch, const struct err *err)
@@ -204,7 +232,7 @@ void launch_view(const struct cluster_session *launch, const struct managed_node
                                              : PRICE_UNKNOWN,
     };
     if (machine) {
-        ret_view->price = core_setup_price(config, machine->type, machine->market == MARKET_SPOT);
+        ret_view->price = core_setup_price(&launch->core, machine);
         ret_view->id = arena_str(arena, machine->id);
         ret_view->machine = arena_str(arena, machine->type);
         ret_view->zone = arena_str(arena, machine->zone);
@@ -220,7 +248,7 @@ bool launch_refuse_keyless(const struct cluster_session *launch, struct str from
     struct str name = launch->config->cluster_name;
     return err_set(err, ERR_NOT_FOUND,
                    "this machine does not have the key of cluster %.*s; %.*s has it. Run there: "
-                   "shoal key export %.*s > %.*s.key\nthen copy that file to this machine and run "
+                   "shoal key export %.*s -o %.*s.key\nthen copy that file to this machine and run "
                    "here: shoal key import FILE %.*s.key",
                    STR_ARG(name),
                    STR_ARG(from.len > 0 ? from : STR("the machine that started the cluster")),

@@ -24,6 +24,9 @@ struct cluster_session {
     struct core_setup core;
     /* Availability of instance types by zone, from the last preflight (app/type_zones.h). */
     struct str type_zones;
+    struct str type_images;       /* what the same preflight chose */
+    struct str ssh_rule;          /* "sg-1 allows ssh from 198.51.100.7/32"; empty: unknown */
+    struct launch_prices *prices; /* being looked up (launch_prices.h); NULL: not */
     struct controller *controller;
     const struct head_wanted *wanted; /* NULL until computed */
     bool restarts_ray;                /* Ray on the head died: start it although nothing changed */
@@ -32,15 +35,20 @@ struct cluster_session {
     bool is_ok;
 };
 
-/* Opens the provider, the state folder and the journal, and builds the core's settings. ERR_EXISTS:
- * another process holds the journal's lock. `verb` "down" first asks a running `up` to stop and
- * waits for it. Call launch_close() even after a failure. */
-bool launch_open(struct cluster_session *launch, const char *verb, bool makes_state,
-                 struct err *err) MUST_USE;
+/* Opens the provider and the state folder as it is, and builds the core's settings. Call
+ * launch_close() even after a failure. */
+bool launch_open(struct cluster_session *launch, struct err *err) MUST_USE;
+/* For `up`, once the owner is known (adopt.h): creates the state folder and opens its journal.
+ * ERR_EXISTS: another process holds the journal's lock. */
+bool launch_open_records(struct cluster_session *launch, struct err *err) MUST_USE;
 void launch_close(struct cluster_session *launch);
 /* Call after the preflight: queries which zones offer the instance types, applies the result to the
  * core's settings and stores it in the journal. */
 bool launch_place(struct cluster_session *launch, struct err *err) MUST_USE;
+/* For commands that run no preflight: zones, disks and prices as the last `up` stored them. */
+bool launch_place_as_before(struct cluster_session *launch, struct err *err) MUST_USE;
+/* Applies launch->core.book after prices have arrived, and stores them in the journal. */
+bool launch_note_prices(struct cluster_session *launch, struct err *err) MUST_USE;
 
 /* Passes the findings of preflight_run() to the hooks; false if one of them is an error. */
 bool launch_is_fit(struct cluster_session *launch, const struct finding *findings, size_t count,

@@ -9,6 +9,7 @@
  */
 #include "app/cloud_provider.h"
 #include "app/core_times.h"
+#include "app/launch/adopt.h"
 #include "app/launch/down_internal.h"
 #include "app/launch/stop_running_up.h"
 #include "io/file.h"
@@ -323,6 +324,42 @@ static bool down_open_journal(struct cluster_session *launch, struct err *err)
     return true;
 }
 
+/* Only the records of the owner whose cluster this is. Without them, the cloud alone says what
+ * exists. */
+static bool down_open_state(struct cluster_session *launch, struct err *err)
+{
+    if (!adopt_records(launch, err)) {
+        return false;
+    }
+    struct cluster_folder folder = cluster_folder_find(launch->config, launch->arena);
+    return folder.is_unowned
+               ? cluster_state_refuse(launch->config, folder.path, err)
+               : cluster_state_open(launch->config, false, launch->arena, &launch->state, err);
+}
+
+/* Nothing was found, but this machine knows such a cluster: of another owner, or of one that cannot
+ * be told. */
+static bool down_is_missing(const struct cluster_session *launch, struct err *err)
+{
+    const struct launcher_setup *setup = launch->setup;
+    struct cluster_folder folder = cluster_folder_find(launch->config, launch->arena);
+    bool is_known = cluster_folder_owner(launch->config, launch->arena).len > 0;
+    if (!launch->result->is_absent || setup->is_leftover || setup->is_expired) {
+        return false;
+    }
+    if (folder.has_records && !is_known) {
+        return !err_set(err, ERR_NOT_FOUND,
+                        "no cluster %.*s was found, but this machine has records of one in %s, and "
+                        "it is not known whose account these credentials are of",
+                        STR_ARG(launch->config->cluster_name), folder.path);
+    }
+    if (folder.is_unowned) {
+        return !cluster_state_refuse(launch->config, folder.path, err);
+    }
+    return !folder.has_records && folder.other.len > 0 &&
+           !adopt_refuse(launch->config, folder.other, launch->arena, err);
+}
+
 static bool down_open_all(struct cluster_session *launch, struct err *err)
 {
     const struct launcher_setup *setup = launch->setup;
@@ -335,7 +372,7 @@ static bool down_open_all(struct cluster_session *launch, struct err *err)
                              &launch->provider, err)) {
         return false;
     }
-    if (!cluster_state_open(launch->config, false, launch->arena, &launch->state, &why)) {
+    if (!down_open_state(launch, &why)) {
         launch_note(launch,
                     "this machine's records of the cluster cannot be used (%s); continuing "
                     "without them",
@@ -346,7 +383,13 @@ static bool down_open_all(struct cluster_session *launch, struct err *err)
                          &why)) {
         launch->core = (struct core_setup){0}; /* only prices are missing without it */
     }
-    return down_open_journal(launch, err);
+    if (!down_open_journal(launch, err)) {
+        return false;
+    }
+    if (launch->journal && launch->core.facts && !launch_place_as_before(launch, &why)) {
+        launch->core.book.table = (struct price_table){0};
+    }
+    return true;
 }
 
 /* Deletes machines and launches from the journal: a later `up` that starts these instances again
@@ -414,6 +457,9 @@ bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
         ret_result->other_region = cluster_state_elsewhere(launch->config, arena);
     }
     launch_close(launch);
+    if (ok && down_is_missing(launch, err)) {
+        return false;
+    }
     if (ok) {
         forget_cluster(&down);
     }

@@ -75,6 +75,8 @@ void down_read_past(struct down *down);
 /* Takes the lease, or continues without one if there is no lease object; then calls down_look(). */
 void down_take(struct down *down);
 void down_lease_close(struct down *down);
+/* Handles one line from the head's service; exported for tests. */
+void down_take_line(void *context, const struct ctl_line *line);
 
 /* ---- down_terminate.c: terminates the instances ---- */
 

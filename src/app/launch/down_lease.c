@@ -76,7 +76,7 @@ static void down_lease_handle_node(struct down *down, const struct node_view *vi
     }
 }
 
-static void on_ctl_line(void *context, const struct ctl_line *line)
+void down_take_line(void *context, const struct ctl_line *line)
 {
     struct down *down = context;
     if (line->kind == CTL_DONE && str_is(line->text, "release")) {
@@ -138,7 +138,7 @@ static bool ask_to_stand_down(struct down *down, const struct machine *head)
     }
     down->ctl = ctl_client_open(
         launch->session->children, argv,
-        &(struct ctl_client_hooks){down, on_ctl_line, down_lease_on_ctl_done});
+        &(struct ctl_client_hooks){down, down_take_line, down_lease_on_ctl_done});
     ctl_client_ask(down->ctl, "release");
     loop_timer_start(down->patience, STAND_DOWN_MS);
     return true;

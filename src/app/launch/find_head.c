@@ -1,10 +1,11 @@
 /* find_head.c: finds the head with one listing, for commands that only connect to it. */
-#include "app/launch/cluster_session.h"
+#include "app/launch/adopt.h"
 
 struct find_head_search {
     struct cluster_session launch;
     struct launcher_head *head;
     bool is_found;
+    struct str uid;
 };
 
 static void find_head_take(struct find_head_search *search, const struct machine *machines,
@@ -31,6 +32,7 @@ static void find_head_take(struct find_head_search *search, const struct machine
             continue;
         }
         search->is_found = true;
+        search->uid = arena_str(arena, machine_tag_value(machine, TAG_CLUSTER_UID));
         head->id = arena_str(arena, machine->id);
         head->address = address;
         head->private_ip = arena_str(arena, machine->private_ip);
@@ -65,13 +67,16 @@ bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
 {
     struct find_head_search search = {.launch = {.setup = setup, .arena = arena}, .head = ret_head};
     struct cluster_session *launch = &search.launch;
-    bool ok = launch_open(launch, "find", false, err);
+    bool ok = launch_open(launch, err);
     if (ok) {
         launch->provider->ops->list(launch->provider, find_head_on_listed, &search);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
             *err = launch->err;
             ok = false;
+        }
+        if (ok || err->kind == ERR_NOT_FOUND) {
+            adopt_seen(launch, search.uid);
         }
     }
     launch_close(launch);

@@ -24,9 +24,9 @@ enum {
 /* ---- the stored head ---- */
 
 /* One line per field. */
-static const char *record_path(const struct cluster_state *state, struct arena *arena)
+static const char *record_path(const char *folder, struct arena *arena)
 {
-    return arena_printf(arena, "%s/head", state->folder).ptr;
+    return arena_printf(arena, "%s/head", folder).ptr;
 }
 
 /*
@@ -86,19 +86,19 @@ static void record_write(const struct launcher_setup *setup, const struct cluste
                                    STR_ARG(record_account(setup, &arena)), STR_ARG(head->id),
                                    STR_ARG(head->address), STR_ARG(head->private_ip),
                                    STR_ARG(head->public_ip));
-    if (!file_write(record_path(state, &arena), text, PRIVATE, &err)) {
+    if (!file_write(record_path(state->folder, &arena), text, PRIVATE, &err)) {
         log_write(&setup->session->log, LOG_LEVEL_INFO, "the head is not stored error=%s",
                   err.text);
     }
 }
 
-static bool record_read(const struct launcher_setup *setup, const struct cluster_state *state,
-                        struct arena *arena, struct launcher_head *ret_head)
+static bool record_read(const struct launcher_setup *setup, const char *folder, struct arena *arena,
+                        struct launcher_head *ret_head)
 {
     AUTO_BUF struct buf text;
     struct err ignored;
     buf_init(&text, FILE_BYTES_MAX);
-    if (!file_read(record_path(state, arena), &text, &ignored)) {
+    if (!file_read(record_path(folder, arena), &text, &ignored)) {
         return false;
     }
     struct str rest = arena_str(arena, buf_str(&text));
@@ -111,6 +111,38 @@ static bool record_read(const struct launcher_setup *setup, const struct cluster
     ret_head->private_ip = str_cut(&rest, '\n');
     ret_head->public_ip = str_cut(&rest, '\n');
     return ret_head->id.len > 0 && ret_head->address.len > 0;
+}
+
+struct record_search {
+    const struct launcher_setup *setup;
+    struct arena *arena;
+    struct str owner;
+    size_t count;
+};
+
+static void record_try(void *context, const char *folder)
+{
+    struct record_search *search = context;
+    struct launcher_head head;
+    if (record_read(search->setup, folder, search->arena, &head)) {
+        search->owner = cluster_folder_read(folder, search->arena);
+        search->count++;
+    }
+}
+
+/* The owner whose head was stored with these credentials. If there are two, only the cloud knows
+ * which of them is meant now. */
+static bool record_choose(const struct launcher_setup *setup, struct arena *arena)
+{
+    struct record_search search = {.setup = setup, .arena = arena};
+    if (cluster_folder_owner(setup->config, arena).len > 0) {
+        return true;
+    }
+    cluster_folder_each(setup->config, arena, record_try, &search);
+    if (search.count == 1) {
+        cluster_folder_know(setup->config, search.owner, arena);
+    }
+    return search.count == 1;
 }
 
 /* ---- the connection ---- */
@@ -205,9 +237,9 @@ bool head_connection_recall(const struct launcher_setup *setup, struct arena *ar
 {
     struct cluster_session launch = {.setup = setup, .arena = arena, .config = setup->config};
     struct err ignored;
-    if (!connection_is_shared(setup->config) ||
+    if (!connection_is_shared(setup->config) || !record_choose(setup, arena) ||
         !cluster_state_open(setup->config, false, arena, &launch.state, &ignored) ||
-        !launch.state.key || !record_read(setup, &launch.state, arena, ret_head) ||
+        !launch.state.key || !record_read(setup, launch.state.folder, arena, ret_head) ||
         !launch_head_place(&launch, ret_head->id, ret_head->address, ret_place)) {
         return false;
     }

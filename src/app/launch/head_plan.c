@@ -1,5 +1,6 @@
 /* head_plan.c: builds what is sent to the head. */
 #include "app/launch/head_plan.h"
+#include "app/launch/launch_prices.h"
 
 #include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
@@ -14,8 +15,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { KEY_BYTES_MAX = 64 * 1024 };
+enum { KEY_BYTES_MAX = 64 * 1024, CA_BYTES_MAX = 1 << 20 };
+
+#define CA_BUNDLE "AWS_CA_BUNDLE"
+#define CA_BUNDLE_FILE SERVICE_FOLDER "/ca-bundle.pem"
 
 /* The head's desired state, from the file and the mounted folders. */
 struct head_wanted {
@@ -25,18 +30,42 @@ struct head_wanted {
 
 /* ---- the handover ---- */
 
-/* Endpoint overrides and machine timeouts of this process also apply on the head. */
-static void gather_environment(struct handover *handover, struct arena *arena)
+/* A proxy is a matter of the network: the head has the same one if both use private addresses, and
+ * never a proxy on this machine. */
+static bool is_for_head(const struct config *config, const char *name, struct str value)
 {
-    static const char *const names[] = {"AWS_ENDPOINT_URL",     "AWS_ENDPOINT_URL_EC2",
-                                        "AWS_ENDPOINT_URL_IAM", "AWS_ENDPOINT_URL_STS",
-                                        "AWS_ENDPOINT_URL_SSM", "AUTOSCALER_NODE_START_WAIT_S"};
+    bool is_proxy = strcasecmp(name, "HTTPS_PROXY") == 0;
+    bool is_here = str_find(value, "localhost") != SIZE_MAX ||
+                   str_find(value, "127.0.0.1") != SIZE_MAX || str_find(value, "[::1]") != SIZE_MAX;
+    return (!is_proxy && strcasecmp(name, "NO_PROXY") != 0) ||
+           (value_is_true(value_get_c(config->provider, "use_internal_ips")) &&
+            !(is_proxy && is_here));
+}
+
+/* How this process reaches the cloud, and its machine timeouts, also apply on the head. */
+static void gather_environment(const struct config *config, struct handover *handover,
+                               struct arena *arena)
+{
+    static const char *const names[] = {"AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_EC2",
+                                        "AWS_ENDPOINT_URL_IAM",
+                                        "AWS_ENDPOINT_URL_STS",
+                                        "AWS_ENDPOINT_URL_SSM",
+                                        "AWS_USE_FIPS_ENDPOINT",
+                                        "AWS_USE_DUALSTACK_ENDPOINT",
+                                        CA_BUNDLE,
+                                        "HTTPS_PROXY",
+                                        "https_proxy",
+                                        "NO_PROXY",
+                                        "no_proxy",
+                                        "AUTOSCALER_NODE_START_WAIT_S"};
     struct step_variable *variables = ARENA_ARRAY(arena, ARRAY_LEN(names), struct step_variable);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *value = getenv(names[i]);
-        if (value) {
-            variables[handover->environment_count++] = (struct step_variable){str_from(names[i]),
-                                                                              str_from(value)};
+        struct str value = str_from(getenv(names[i]));
+        if (value.len > 0 && is_for_head(config, names[i], value)) {
+            bool is_file = strcmp(names[i], CA_BUNDLE) == 0;
+            variables[handover->environment_count++] = (struct step_variable){
+                str_from(names[i]), is_file ? STR(CA_BUNDLE_FILE) : value};
         }
     }
     handover->environment = variables;
@@ -77,8 +106,11 @@ static bool write_handover(const struct head_spec *spec, const struct head_wante
         .contents_hash = wanted->contents_hash,
         .restarts_ray = restarts_ray,
         .type_zones = launch->type_zones,
+        .type_images = launch->type_images,
+        .type_disks = launch->core.book.disks,
+        .prices = launch_prices_text(launch),
     };
-    gather_environment(&handover, launch->arena);
+    gather_environment(launch->config, &handover, launch->arena);
     if (spec->epoch != 0 && !gather_records(spec, &handover, err)) {
         return false;
     }
@@ -113,6 +145,23 @@ static bool head_plan_read_key(const struct cluster_session *launch, struct str 
     }
     buf_wipe(&text);
     return ok;
+}
+
+static bool add_ca_bundle(struct arena *arena, struct node_file *files, size_t *count,
+                          struct err *err)
+{
+    const char *path = getenv(CA_BUNDLE);
+    AUTO_BUF struct buf text;
+    buf_init(&text, CA_BYTES_MAX);
+    if (!path || path[0] == '\0') {
+        return true;
+    }
+    if (!file_read(file_expand_home(arena, str_from(path)).ptr, &text, err)) {
+        return err_wrap(err, CA_BUNDLE " is also for the head");
+    }
+    files[(*count)++] = (struct node_file){STR(CA_BUNDLE_FILE), arena_str(arena, buf_str(&text)),
+                                           0600};
+    return true;
 }
 
 /* The host keys of own machines, which this machine has seen first. */
@@ -156,7 +205,7 @@ static const struct node_file *files_of(const struct cluster_session *launch,
                          err)) {
         return NULL;
     }
-    size_t most = ARRAY_LEN(files) + plugin_count + class_count + own_workers(launch);
+    size_t most = ARRAY_LEN(files) + 1 + plugin_count + class_count + own_workers(launch);
     struct node_file *kept = ARENA_ARRAY(launch->arena, most, struct node_file);
     memcpy(kept, files, sizeof(files));
     *ret_count = ARRAY_LEN(files);
@@ -166,7 +215,10 @@ static const struct node_file *files_of(const struct cluster_session *launch,
     for (size_t i = 0; i < class_count; i++) {
         kept[(*ret_count)++] = class[i];
     }
-    return add_host_keys(launch, kept, ret_count, err) ? kept : NULL;
+    return add_ca_bundle(launch->arena, kept, ret_count, err) &&
+                   add_host_keys(launch, kept, ret_count, err)
+               ? kept
+               : NULL;
 }
 
 /* ---- the desired state ---- */

@@ -20,6 +20,8 @@ struct head_setup {
     struct setup_plan plan;
     bool has_plan;
     struct node_log log;
+    struct loop_timer *slow;
+    bool is_refused; /* ssh gets through, but the head does not accept it, or is not accepted */
 };
 
 static int64_t head_setup_now_ms(const struct head_setup *setup)
@@ -133,7 +135,17 @@ static bool find_payload(void *context, struct str machine, struct arena *arena,
 static void head_setup_on_waiting(void *context, struct str why)
 {
     struct head_setup *setup = context;
+    setup->is_refused = str_find(why, "denied") != SIZE_MAX ||
+                        str_find(why, "host key") != SIZE_MAX;
     head_setup_show(setup, PHASE_CONNECTING, why);
+}
+
+static void head_setup_tell_slow(void *context)
+{
+    struct head_setup *setup = context;
+    if (setup->input.hooks.slow && setup->hello.machine.len == 0 && !setup->is_refused) {
+        setup->input.hooks.slow(setup->input.hooks.context);
+    }
 }
 
 static void head_setup_on_hello(void *context, const struct node_hello *hello)
@@ -221,6 +233,8 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
         .hooks = {setup, find_payload, head_setup_on_waiting, head_setup_on_hello,
                   head_setup_on_rotated, head_setup_on_event, head_setup_on_done},
     });
+    setup->slow = loop_timer_new(input->session->loop, head_setup_tell_slow, setup);
+    loop_timer_start(setup->slow, setup_contact_ms() * 2 / 15);
     return setup;
 }
 
@@ -228,6 +242,7 @@ void head_setup_end(struct head_setup *setup)
 {
     if (setup) {
         node_session_close(setup->session);
+        loop_timer_free(setup->slow);
         if (setup->copy) {
             child_forget(setup->copy);
         }

@@ -32,6 +32,8 @@ struct head_setup_hooks {
     /* The head's service is running. */
     void (*service)(void *context);
     void (*done)(void *context, bool is_ok, const struct err *err); /* called once */
+    /* ssh has not answered for two minutes of the usual 15; may be NULL. */
+    void (*slow)(void *context);
 };
 
 struct head_setup_input {

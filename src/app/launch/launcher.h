@@ -31,6 +31,7 @@ struct launcher_setup {
     const char *config_path; /* full; NULL: there is none */
     bool no_restart, restart_only;
     bool has_usage_stats;
+    bool may_separate;    /* for up: another owner's cluster of this name is known, and stays */
     bool keeps_stopped;   /* the file itself sets cache_stopped_nodes: true */
     bool is_workers_only; /* for down */
     bool keeps_min;       /* for down: min_workers workers of each type stay */
@@ -72,6 +73,8 @@ bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
 struct launcher_seen {
     const struct machine *machines;
     size_t count;
+    int64_t price;  /* micro-dollars per hour of those that run, as far as known */
+    bool is_priced; /* all of it is known */
 };
 
 /* Lists the instances for the confirmation prompt; without the head for --workers-only. */
@@ -83,6 +86,10 @@ bool launcher_see(const struct launcher_setup *setup, struct arena *arena,
  * the hook is NULL, the preflight is left to the launcher_up() that follows. */
 bool launcher_plan(const struct launcher_setup *setup, struct arena *arena,
                    struct up_plan *ret_plan, struct err *err) MUST_USE;
+
+/* Asks the cloud whose cluster it is, if it is not known (cluster_folder.h). */
+bool launcher_know_owner(const struct launcher_setup *setup, struct arena *arena,
+                         struct err *err) MUST_USE;
 
 /* ---- for commands that only connect to the head ---- */
 

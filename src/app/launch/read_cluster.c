@@ -29,6 +29,10 @@ static void read_cluster_on_listed(void *context, const struct provider_answer *
              ending_keeps(seeing->launch.config, machine, kept))) {
             continue;
         }
+        bool runs = machine->state < MACHINE_STOPPING;
+        int64_t price = runs ? core_setup_price(&seeing->launch.core, machine) : 0;
+        seen->price += price > 0 ? price : 0;
+        seen->is_priced = seen->is_priced && price != PRICE_UNKNOWN;
         own[seen->count++] = (struct machine){.id = arena_str(arena, machine->id),
                                               .type = arena_str(arena, machine->type),
                                               .state = machine->state,
@@ -38,18 +42,35 @@ static void read_cluster_on_listed(void *context, const struct provider_answer *
     launch_end(&seeing->launch, NULL);
 }
 
+/* As the last `up` from here found them; without them, prices are unknown. */
+static void read_cluster_prices(struct cluster_session *launch)
+{
+    struct err ignored;
+    diag_list_init(&launch->diags, launch->arena);
+    if (!core_setup_make(launch->arena, launch->config, NULL, &launch->diags, &launch->core,
+                         &ignored)) {
+        launch->core = (struct core_setup){0};
+    } else if (cluster_state_open(launch->config, false, launch->arena, &launch->state, &ignored) &&
+               journal_open(launch->state.folder, NULL, &launch->journal, &ignored)) {
+        if (!launch_place_as_before(launch, &ignored)) {
+            launch->core.book.table = (struct price_table){0};
+        }
+    }
+}
+
 bool launcher_see(const struct launcher_setup *setup, struct arena *arena,
                   struct launcher_seen *ret_seen, struct err *err)
 {
     struct seeing seeing = {.launch = {.setup = setup, .arena = arena}, .seen = ret_seen};
     struct cluster_session *launch = &seeing.launch;
-    *ret_seen = (struct launcher_seen){0};
+    *ret_seen = (struct launcher_seen){.is_priced = true};
     launch->session = setup->session;
     launch->config = setup->config;
     if (!cloud_provider_open(launch->session, launch->config, setup->profile, arena,
                              &launch->provider, err)) {
         return false;
     }
+    read_cluster_prices(launch);
     launch->provider->ops->list_by(launch->provider, &(struct machine_query){0},
                                    read_cluster_on_listed, &seeing);
     bool ok = cloud_session_run(launch->session, err);

@@ -8,6 +8,8 @@
  * service already holds the lease, `up` only sends it the new configuration.
  */
 #include "app/head/service.h"
+#include "app/launch/adopt.h"
+#include "app/launch/launch_prices.h"
 #include "app/launch/up_failure.h"
 #include "app/launch/up_internal.h"
 #include "app/preflight.h"
@@ -87,7 +89,16 @@ static void up_on_prepared(void *context, const struct provider_answer *answer,
     struct up *up = context;
     const struct launcher_hooks *hooks = &up->launch.setup->hooks;
     struct managed_node head;
+    struct str group = STR("");
     for (size_t i = 0; i < count; i++) {
+        bool is_first = up->launch.ssh_rule.len == 0;
+        group = str_is(things[i].kind, "security group") ? things[i].id : group;
+        if (str_is(things[i].kind, "address") && group.len > 0) {
+            up->launch.ssh_rule = arena_printf(
+                up->launch.arena, "%.*s%s%.*s", STR_ARG(is_first ? group : up->launch.ssh_rule),
+                is_first ? " allows ssh from " : ", ", STR_ARG(things[i].id));
+            continue;
+        }
         hooks->thing(hooks->context, &things[i], str_is(things[i].note, "new"));
     }
     if (answer->outcome != OUTCOME_DONE) {
@@ -97,7 +108,7 @@ static void up_on_prepared(void *context, const struct provider_answer *answer,
     if (head_of(up, &head)) {
         up_know_head(up, head.machine, up_launch_number(head.machine));
     } else if (up_stopped_head(up, &head)) {
-        launch_note(&up->launch, "the head %.*s was stopped; starting it",
+        launch_note(&up->launch, "the head %.*s was stopped; starting it (its disk was billed)",
                     STR_ARG(head.machine->id));
         up_start_head(up);
     } else {
@@ -131,6 +142,22 @@ static void up_on_started(void *context, const struct cluster_lease *lease)
     controller_prepare(launch->controller, up_on_prepared, up);
 }
 
+/* The cloud ended the head before it was ever set up: waiting for it would be in vain. */
+static bool up_has_dead_head(struct up *up, const struct machine *machine)
+{
+    struct err err;
+    if (!machine || !up->has_head || up->is_head_done || !str_eq(machine->id, up->head_id) ||
+        (machine->state != MACHINE_GONE && machine->state != MACHINE_ENDING)) {
+        return false;
+    }
+    err_set(&err, ERR_UNAVAILABLE,
+            "the head %.*s was terminated%s%.*s; remove the cluster with `shoal down`",
+            STR_ARG(machine->id), machine->why.len > 0 ? ": " : "",
+            STR_ARG(str_sub(machine->why, 0, 400)));
+    up_fail(up, &err);
+    return true;
+}
+
 static void up_on_changed(void *context, const struct managed_node *managed_node)
 {
     struct up *up = context;
@@ -141,6 +168,9 @@ static void up_on_changed(void *context, const struct managed_node *managed_node
     if (managed_node->is_head) {
         if (up->waits_for_stop) {
             up_start_head(up);
+        }
+        if (up_has_dead_head(up, managed_node->machine)) {
+            return;
         }
         if (up->has_head && managed_node->machine) {
             up_know_head(up, managed_node->machine, up->head_number);
@@ -184,6 +214,14 @@ static void up_on_role_updated(void *context, const struct provider_answer *answ
                     "types, images or subnets that are new in the file: %s\n"
                     "  when you have this permission, run `shoal up` again",
                     answer->err.text);
+    } else if (answer->outcome == OUTCOME_NO_LEASE) {
+        struct err err;
+        err_set(
+            &err, ERR_UNAVAILABLE,
+            "the lease of the head's service was read too long ago, so the role of the head was "
+            "not updated; run shoal up again");
+        up_fail(up, &err);
+        return;
     } else if (answer->outcome != OUTCOME_DONE) {
         up_fail(up, &answer->err);
         return;
@@ -199,8 +237,19 @@ static bool up_updates_role(struct up *up)
         return false;
     }
     up->is_role_done = true;
-    provider->ops->update_role(provider, up_on_role_updated, up);
+    provider->ops->update_role(provider, up->service_until, up_on_role_updated, up);
     return true;
+}
+
+static const struct machine *up_stopped_among(const struct machine *machines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (machine_is_head(&machines[i]) &&
+            (machines[i].state == MACHINE_STOPPING || machines[i].state == MACHINE_STOPPED)) {
+            return &machines[i];
+        }
+    }
+    return NULL;
 }
 
 static void up_on_listed(void *context, const struct provider_answer *answer,
@@ -224,9 +273,14 @@ static void up_on_listed(void *context, const struct provider_answer *answer,
         up_know_head(up, head, up_launch_number(head));
         return;
     }
+    const struct machine *stopped = up_stopped_among(machines, count);
     err_set(&err, ERR_UNAVAILABLE,
-            "the service of a head holds the cluster's lease, but no head is listed; run shoal up "
-            "again in a minute, or remove the cluster with shoal down");
+            "the service of a head holds the cluster's lease, but %.*s; run shoal up again in a "
+            "minute, or remove the cluster with shoal down",
+            STR_ARG(stopped ? arena_printf(up->launch.arena,
+                                           "the head %.*s was shut down and its disk is billed",
+                                           STR_ARG(stopped->id))
+                            : STR("no head is listed")));
     up_fail(up, &err);
 }
 
@@ -272,6 +326,7 @@ static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
         show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
+        up->service_until = lease->until;
         if (config_is_local(up->launch.config)) {
             up->launch.provider->ops->prepare(up->launch.provider, up->launch.state.public_key,
                                               up_on_hosts_prepared, up);
@@ -320,6 +375,73 @@ static void open_controller(struct up *up)
     });
 }
 
+/* Another owner's cluster of this name is left alone: this one has records of its own. */
+static bool up_may_begin(const struct up *up, struct err *err)
+{
+    const struct cluster_session *launch = &up->launch;
+    struct cluster_folder folder = cluster_folder_find(launch->config, launch->arena);
+    if (folder.has_records || folder.other.len == 0) {
+        return true;
+    }
+    if (!launch->setup->may_separate) {
+        return adopt_refuse(launch->config, folder.other, launch->arena, err);
+    }
+    launch_note(launch,
+                "this machine also knows a cluster %.*s of %.*s; the new one is of %.*s and gets "
+                "its own key",
+                STR_ARG(launch->config->cluster_name), STR_ARG(folder.other),
+                STR_ARG(cluster_folder_owner(launch->config, launch->arena)));
+    return true;
+}
+
+static void up_on_prices(void *context)
+{
+    struct up *up = context;
+    struct err err;
+    if (launch_note_prices(&up->launch, &err)) {
+        open_controller(up);
+    } else {
+        up_fail(up, &err);
+    }
+}
+
+static void up_on_surveyed(void *context, const struct provider_answer *answer,
+                           const struct finding *findings, size_t count);
+
+static void up_check(struct up *up)
+{
+    struct cluster_session *launch = &up->launch;
+    up->scope = launch_scope(launch);
+    preflight_run(launch->provider, launch->config, up->scope, launch->arena, up_on_surveyed, up);
+}
+
+/* Once the preflight is done and the owner is known, in any order. */
+static void up_begin(struct up *up)
+{
+    struct cluster_session *launch = &up->launch;
+    struct err err = up->owner_failure;
+    if (!up->is_surveyed || !up->has_asked_owner) {
+        return;
+    }
+    if (err.kind != ERR_NONE || !up_may_begin(up, &err) ||
+        !cluster_state_open(launch->config, false, launch->arena, &launch->state, &err)) {
+        up_fail(up, &err);
+        return;
+    }
+    if (launch_scope(launch) > up->scope) { /* the folder was another owner's */
+        up->is_surveyed = false;
+        up_check(up);
+        return;
+    }
+    up->is_keyless = !launch->state.own_key;
+    up->has_records = launch_open_records(launch, &err);
+    if (up->has_records && launch_place(launch, &err)) {
+        launch_prices_wait(launch, up_on_prices, up);
+    } else {
+        up_fail(up, &err);
+    }
+}
+
 static void up_on_surveyed(void *context, const struct provider_answer *answer,
                            const struct finding *findings, size_t count)
 {
@@ -327,13 +449,37 @@ static void up_on_surveyed(void *context, const struct provider_answer *answer,
     struct err err;
     if (answer->outcome != OUTCOME_DONE) {
         up_fail(up, &answer->err);
-        return;
-    }
-    if (!launch_is_fit(&up->launch, findings, count, &err) || !launch_place(&up->launch, &err)) {
+    } else if (!launch_is_fit(&up->launch, findings, count, &err)) {
         up_fail(up, &err);
-        return;
+    } else {
+        up->is_surveyed = true;
+        up_begin(up);
     }
-    open_controller(up);
+}
+
+static void up_on_owner(void *context, const struct provider_answer *answer, struct str owner)
+{
+    struct up *up = context;
+    up->has_asked_owner = true;
+    if (answer->outcome == OUTCOME_DONE) {
+        cluster_folder_know(up->launch.config, owner, up->launch.arena);
+    } else {
+        up->owner_failure = answer->err; /* the preflight explains it better */
+    }
+    up_begin(up);
+}
+
+/* Both at the same time. */
+static void up_survey(struct up *up)
+{
+    struct cluster_session *launch = &up->launch;
+    struct provider *provider = launch->provider;
+    up->has_asked_owner = !provider->ops->owner ||
+                          cluster_folder_owner(launch->config, launch->arena).len > 0;
+    if (!up->has_asked_owner) {
+        provider->ops->owner(provider, up_on_owner, up);
+    }
+    up_check(up);
 }
 
 /* ---- entry points ---- */
@@ -343,9 +489,13 @@ static void tell_what_is_left(struct up *up)
 {
     if (up->has_head) {
         launch_note(&up->launch,
-                    "left running: the head (%.*s) and the workers that were requested with it; "
+                    "left running: the head (%.*s) and the workers that were requested with it%s; "
                     "shoal up continues from here, shoal down terminates everything",
-                    STR_ARG(up->head_id));
+                    STR_ARG(up->head_id),
+                    up->head.phase == PHASE_FAILED && up->is_released
+                        ? ", except those whose setup fails: the head terminates them and launches "
+                          "no others"
+                        : "");
     }
 }
 
@@ -414,7 +564,7 @@ static void keep_outcome(const struct up *up, bool is_ok, const struct err *why)
 static void forget_if_new(const struct up *up)
 {
     struct err ignored;
-    if (((up->launch.state.is_new && !up->has_begun) || up->is_others) &&
+    if (((up->launch.state.is_new && !up->has_begun) || up->is_others) && up->has_records &&
         !cluster_state_remove(&up->launch.state, &ignored)) {
         launch_note(&up->launch, "%s", ignored.text);
     }
@@ -428,16 +578,14 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     *ret_result = (struct launcher_result){0};
     arena_init(&up.lines);
     file_limit_raise();
-    bool ok = cluster_state_open(setup->config, false, arena, &launch->state, err);
-    up.is_keyless = ok && !launch->state.own_key;
-    ok = ok && launch_open(launch, "up", true, err);
+    bool ok = launch_open(launch, err) && adopt_old_records(launch, err);
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, up_follow_again_now, &up);
         up.wait_note = loop_timer_new(launch->session->loop, up_say_wait, &up);
         up.ray_wait = loop_timer_new(launch->session->loop, up_start_ray_again, &up);
         up.start_timer = loop_timer_new(launch->session->loop, up_start_head_again, &up);
-        preflight_run(launch->provider, launch->config, launch_scope(launch), arena, up_on_surveyed,
-                      &up);
+        launch_prices_start(launch);
+        up_survey(&up);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
             *err = launch->err;

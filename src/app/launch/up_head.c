@@ -120,8 +120,21 @@ static void tag_head(struct up *up)
     size_t count = ARRAY_LEN(tags);
     count -= tags[count - 1].value.len == 0 || tags[count - 1].value.len > TAG_BYTES_MAX;
     up->is_tagging = true;
-    (provider->ops->note ? provider->ops->note : provider->ops->tag)(
+    (provider->ops->note && !up->had_failed ? provider->ops->note : provider->ops->tag)(
         provider, &up->head_id, 1, tags, count, up_head_on_tagged, up);
+}
+
+static void up_head_on_slow(void *context)
+{
+    const struct up *up = context;
+    struct str rule = up->launch.ssh_rule;
+    if (rule.len > 0) {
+        launch_note(&up->launch,
+                    "the head does not answer over ssh yet. %.*s: if your ssh leaves this network "
+                    "from another address (a proxy, a VPN), set metadata.shoal.ssh_from. VPC Block "
+                    "Public Access, a network ACL or a missing internet gateway also stop ssh",
+                    STR_ARG(rule));
+    }
 }
 
 static void up_head_on_kept_host_key(void *context, struct str why)
@@ -135,12 +148,32 @@ static void up_head_on_kept_host_key(void *context, struct str why)
         STR_ARG(str_sub(why, 0, 300)));
 }
 
+static void up_head_on_tagged_failed(void *context, const struct provider_answer *answer)
+{
+    struct up *up = context;
+    (void)answer; /* `ls` shows the tag */
+    up_fail(up, &up->head_err);
+}
+
+/* A Ray that still runs on the head is in use, whatever failed now. */
+static void fail_head(struct up *up, const struct err *err)
+{
+    struct provider *provider = up->launch.provider;
+    const struct machine_tag tag = {STR("ray-node-status"), STR("update-failed")};
+    if (up->is_update || up->is_head_in_ray || err->kind == ERR_CANCELLED) {
+        up_fail(up, err);
+        return;
+    }
+    up->head_err = *err;
+    provider->ops->tag(provider, &up->head_id, 1, &tag, 1, up_head_on_tagged_failed, up);
+}
+
 static void on_head_done(void *context, bool is_ok, const struct err *err)
 {
     struct up *up = context;
     up->is_head_done = is_ok;
     if (!is_ok) {
-        up_fail(up, err);
+        fail_head(up, err);
         return;
     }
     struct err why;
@@ -210,7 +243,7 @@ void up_set_head_up(struct up *up)
         .place = place,
         .view = &up->head,
         .hooks = {up, on_head_changed, plan_head, up_head_on_sent, up_head_on_kept_host_key,
-                  on_service, on_head_done},
+                  on_service, on_head_done, up_head_on_slow},
     });
 }
 
@@ -258,6 +291,7 @@ void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_
         view.failure = up->head.failure;
     }
     up->has_head = true;
+    up->had_failed = str_is(machine_tag_value(machine, "ray-node-status"), "update-failed");
     view.requested_ms = up->head.requested_ms > 0 ? up->head.requested_ms : view.since_ms;
     up->head = view;
     up->head_id = view.id;

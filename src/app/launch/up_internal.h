@@ -22,20 +22,28 @@ struct up {
     uint64_t head_number; /* launch number */
     struct str uid;
     uint64_t epoch;
+    int64_t service_until; /* end of the lease of the head's service, as it was read */
     int64_t serial;
-    bool is_update;      /* the head's service holds the lease */
-    bool is_role_done;   /* the role of the head was written, or may not be */
-    bool is_role_old;    /* it may not be: the next `up` tries again */
-    bool is_keyless;     /* this machine had no key of the cluster when `up` began */
-    bool is_others;      /* another machine set the cluster up and has its key */
-    bool has_begun;      /* resources may have been created */
-    bool has_head;       /* launched or found */
-    bool is_released;    /* the lease was handed over */
-    bool is_given_back;  /* the lease was released, because the service does not take it */
-    bool is_head_done;   /* all steps of the head are done */
-    bool is_head_in_ray; /* the service reported the head in Ray */
-    bool waits_for_key;  /* the head's host key, from the cloud */
+    bool is_surveyed; /* the preflight found no error */
+    bool has_asked_owner;
+    struct err owner_failure;
+    bool has_records;           /* the journal is ours */
+    enum preflight_scope scope; /* of the last preflight */
+    bool is_update;             /* the head's service holds the lease */
+    bool is_role_done;          /* the role of the head was written, or may not be */
+    bool is_role_old;           /* it may not be: the next `up` tries again */
+    bool is_keyless;            /* this machine had no key of the cluster when `up` began */
+    bool is_others;             /* another machine set the cluster up and has its key */
+    bool has_begun;             /* resources may have been created */
+    bool has_head;              /* launched or found */
+    bool is_released;           /* the lease was handed over */
+    bool is_given_back;         /* the lease was released, because the service does not take it */
+    bool is_head_done;          /* all steps of the head are done */
+    bool is_head_in_ray;        /* the service reported the head in Ray */
+    bool waits_for_key;         /* the head's host key, from the cloud */
     bool is_tagging;
+    bool had_failed;     /* the tag of the head says so: `ls` must not show it after this `up` */
+    struct err head_err; /* why the setup of the head failed */
     bool waits_for_stop; /* the head is stopping */
     int start_tries;
     struct loop_timer *start_timer;

@@ -27,7 +27,7 @@ static bool is_stopped(const struct machine *machine)
 static int64_t up_plan_price_of(const struct up_plan_planner *planner,
                                 const struct machine *machine)
 {
-    return core_setup_price(planner->input->config, machine->type, machine->market == MARKET_SPOT);
+    return core_setup_price(planner->input->core, machine);
 }
 
 static struct up_step *up_plan_add_step(struct up_plan_planner *planner, struct up_step step)

@@ -3,10 +3,13 @@
  * Creates and changes nothing, neither in the cloud nor here.
  */
 #include "app/control/launch_request.h"
+#include "app/launch/adopt.h"
 #include "app/launch/cluster_session.h"
 #include "app/launch/head_plan.h"
+#include "app/launch/launch_prices.h"
 #include "app/launch/up_plan.h"
 #include "app/preflight.h"
+#include "app/type_zones.h"
 
 struct look {
     struct cluster_session launch;
@@ -99,6 +102,14 @@ static void up_plan_query_on_listed(void *context, const struct provider_answer 
     }
 }
 
+static void up_plan_query_on_prices(void *context)
+{
+    struct look *look = context;
+    struct cluster_session *launch = &look->launch;
+    core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
+    launch->provider->ops->list(launch->provider, up_plan_query_on_listed, look);
+}
+
 static void up_plan_query_on_surveyed(void *context, const struct provider_answer *answer,
                                       const struct finding *findings, size_t count)
 {
@@ -110,7 +121,10 @@ static void up_plan_query_on_surveyed(void *context, const struct provider_answe
     } else if (!launch_is_fit(&look->launch, findings, count, &err)) {
         launch_end(&look->launch, &err);
     } else {
-        provider->ops->list(provider, up_plan_query_on_listed, look);
+        look->launch.core.book.disks = type_disks_ask(provider, look->launch.config,
+                                                      look->launch.arena);
+        look->launch.type_zones = type_zones_ask(provider, look->launch.config, look->launch.arena);
+        launch_prices_wait(&look->launch, up_plan_query_on_prices, look);
     }
 }
 
@@ -120,12 +134,16 @@ bool launcher_plan(const struct launcher_setup *setup, struct arena *arena,
     struct look look = {.launch = {.setup = setup, .arena = arena}, .plan = ret_plan};
     struct cluster_session *launch = &look.launch;
     struct err ignored;
-    bool ok = launch_open(launch, "plan", false, err);
+    bool ok = launch_open(launch, err);
+    if (ok && adopt_records(launch, &ignored)) { /* if not, the preflight says why */
+        ok = cluster_state_open(setup->config, false, arena, &launch->state, err);
+    }
     if (ok && !journal_open(launch->state.folder, NULL, &launch->journal, &ignored)) {
         launch->journal = NULL; /* no `up` was ever run from here */
     }
     if (ok) {
         if (setup->hooks.findings) {
+            launch_prices_start(launch);
             preflight_run(launch->provider, launch->config, launch_scope(launch), arena,
                           up_plan_query_on_surveyed, &look);
         } else {

@@ -14,6 +14,7 @@ enum {
     AWS_ADVICE_MS = 5 * 60 * 1000, /* advice gives no time: how long running work gets to finish */
     AWS_LONGEST_MS = 24 * 60 * 60 * 1000,
     GCE_USUAL_MS = 30 * 1000,
+    GCE_HOST_MS = 50 * 60 * 1000, /* an instance with GPUs has an hour, and it may be read late */
     ENDPOINT_BYTES_MAX = 400,
     TOKEN_BYTES_MAX = 1024,
 };
@@ -112,6 +113,22 @@ static bool read_gce_preempted(int status, struct str body, int64_t now_ms,
     return true;
 }
 
+/* "TERMINATE_ON_HOST_MAINTENANCE": Google will stop the instance, and perhaps start it without Ray.
+ * Only instances with GPUs learn it so long before. */
+static bool read_gce_maintenance(int status, struct str body, int64_t now_ms,
+                                 struct notice *ret_notice, struct err *err)
+{
+    *ret_notice = (struct notice){NOTICE_NONE, 0};
+    if (status != HTTP_FOUND) {
+        return err_set(err, ERR_PROTOCOL,
+                       "cannot read the maintenance event of this machine: HTTP status %d", status);
+    }
+    if (str_is(str_trim(body), "TERMINATE_ON_HOST_MAINTENANCE")) {
+        *ret_notice = (struct notice){NOTICE_FINAL, now_ms + GCE_HOST_MS};
+    }
+    return true;
+}
+
 /* ---- the table ---- */
 
 static const struct metadata_api dialects[] = {
@@ -133,6 +150,7 @@ static const struct metadata_api dialects[] = {
         .header = "Metadata-Flavor",
         .header_value = "Google",
         .final = {"/computeMetadata/v1/instance/preempted", read_gce_preempted},
+        .advice = {"/computeMetadata/v1/instance/maintenance-event", read_gce_maintenance},
     },
 };
 

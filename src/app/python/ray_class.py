@@ -35,6 +35,8 @@ OTHER_SECONDS = 50
 ADDRESS_SECONDS = 10  # of one listing
 APPEAR_SECONDS = 30
 AGAIN_SECONDS = 20
+LEASE_SECONDS = 100  # a lease of Shoal and its grace: its holder writes every 30 seconds
+OLD_SECONDS = 900  # the clocks of two machines differ by less
 # The tags of these classes are lost with the process that set them.
 FORGETFUL = {"VsphereWcpNodeProvider"}
 WORDS = (
@@ -462,7 +464,7 @@ class Nodes:
                     self.remove_rest(value)
                     self.state.write(value)
                 stored = value
-            return {"value": stored, "now": int(time.time())}
+            return {"value": stored, "now": self.state.now(stored)}
 
     def remove_rest(self, value):
         """As `ray down` does when no node is left."""
@@ -488,6 +490,11 @@ def record_write(text, serial):
     parts = [packed[at:at + CHUNK_CHARS] for at in range(0, len(packed), CHUNK_CHARS)]
     return {f"{RECORD}0": f"{serial}-{len(parts)}-{zlib.crc32(packed.encode())}",
             **{f"{RECORD}{number}": part for number, part in enumerate(parts, 1)}}
+
+
+def lease_of(text):
+    record = json.loads(text) if text else {}
+    return record.get("lease", {})
 
 
 def record_serial(tags):
@@ -556,6 +563,27 @@ class State:
     def write(self, text):
         self.change(record=text, moved=False, uid=json.loads(text)["uid"] if text else "",
                     **({} if text else {"launches": {}, "tags": {}}))
+
+    def now(self, text):
+        """The time for Shoal. The clouds of these classes do not tell theirs, and those of two
+        machines may differ: a lease is free when this machine has seen it unchanged for as long as
+        a lease lasts."""
+        wall, until = int(time.time()), lease_of(text).get("until", 0)
+        if not until:
+            return wall
+        if self.seen(lease_of(text)) >= LEASE_SECONDS:
+            return max(wall, until + LEASE_SECONDS)
+        return wall if wall > until + OLD_SECONDS else min(wall, until - 1)
+
+    def seen(self, lease):
+        """For how many seconds the lease was the same, by a clock that is not set and counts sleep.
+        After a reboot it is less."""
+        now = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+        last, since = self.load(self.path).get("seen", [{}, 0])
+        if lease != last or since > now:
+            self.change(seen=[lease, now])
+            return 0
+        return now - since
 
     def record_as_tags(self):
         text = self.read()

@@ -3,6 +3,7 @@
 
 #include "base/shell_quote.h"
 #include "io/json_line.h"
+#include "provider/local/host_script.h"
 
 #include <string.h>
 
@@ -45,9 +46,11 @@ struct container_spec container_spec_of(const struct config *config,
         .name = docker->container_name,
         .image = docker->image,
         .cluster = config->cluster_name,
+        .is_own = config_is_local(config),
         .pulls = docker->pull_before_run,
         .detects_runtime = docker->detect_runtime,
         .detects_shm = docker->detect_shm_size,
+        .has_gpus = resource_amount(type->resources, STR("GPU")) > 0,
         .options = docker->run_options,
         .mounts = {mounts, config->mount_count},
     };
@@ -69,9 +72,15 @@ void container_spec_write(const struct container_spec *spec, struct buf *out)
     json_put_text(object, "name", spec->name);
     json_put_text(object, "image", spec->image);
     json_put_text(object, "cluster", spec->cluster);
+    if (spec->is_own) {
+        json_put_flag(object, "own", true);
+    }
     json_put_flag(object, "pulls", spec->pulls);
     json_put_flag(object, "runtime", spec->detects_runtime);
     json_put_flag(object, "shm", spec->detects_shm);
+    if (spec->has_gpus) {
+        json_put_flag(object, "gpus", true);
+    }
     json_object_set_new(object, "options", container_list(spec->options));
     json_object_set_new(object, "mounts", container_list(spec->mounts));
     json_put_out(object, false, out);
@@ -103,9 +112,11 @@ bool container_spec_read(struct str text, struct arena *arena, struct container_
         .name = json_take_text(object, "name", arena),
         .image = json_take_text(object, "image", arena),
         .cluster = json_take_text(object, "cluster", arena),
+        .is_own = json_is_true(json_object_get(object, "own")),
         .pulls = json_is_true(json_object_get(object, "pulls")),
         .detects_runtime = json_is_true(json_object_get(object, "runtime")),
         .detects_shm = json_is_true(json_object_get(object, "shm")),
+        .has_gpus = json_is_true(json_object_get(object, "gpus")),
         .options = container_take_list(object, "options", arena),
         .mounts = container_take_list(object, "mounts", arena),
     };
@@ -194,6 +205,25 @@ bool container_has_mounts(const struct container_spec *spec, struct str home,
     return has_all;
 }
 
+bool container_is_ours(const struct container_spec *spec, struct str labels_json,
+                       struct str mounts_json, struct str machine_home, bool is_recorded)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    json_t *labels = json_loadb(labels_json.ptr ? labels_json.ptr : "", labels_json.len, 0, NULL);
+    json_t *list = json_loadb(mounts_json.ptr ? mounts_json.ptr : "", mounts_json.len, 0, NULL);
+    const char *label = json_string_value(json_object_get(labels, HOST_CONTAINER_LABEL));
+    struct str folder = arena_printf(&arena, "%.*s%s/%.*s/", STR_ARG(machine_home),
+                                     &MOUNTS_FOLDER[1], STR_ARG(spec->cluster));
+    bool is_ours = label ? str_is(spec->cluster, label) : is_recorded;
+    for (size_t i = 0; !label && i < json_array_size(list) && !is_ours; i++) {
+        const char *here = json_string_value(json_object_get(json_array_get(list, i), "Source"));
+        is_ours = here && str_starts(str_from(here), folder.ptr);
+    }
+    json_decref(labels);
+    json_decref(list);
+    return is_ours;
+}
+
 /* ---- docker run ---- */
 
 int64_t container_shm_bytes(struct str meminfo)
@@ -215,14 +245,24 @@ int64_t container_shm_bytes(struct str meminfo)
     return 0;
 }
 
+bool container_has_option(const struct container_spec *spec, const char *word)
+{
+    bool has = false;
+    for (size_t i = 0; i < spec->options.count; i++) {
+        has = has || str_find(spec->options.items[i], word) != SIZE_MAX;
+    }
+    return has;
+}
+
 bool container_wants_shm(const struct container_spec *spec)
 {
-    for (size_t i = 0; i < spec->options.count; i++) {
-        if (str_find(spec->options.items[i], "--shm-size") != SIZE_MAX) {
-            return false;
-        }
-    }
-    return spec->detects_shm;
+    return spec->detects_shm && !container_has_option(spec, "--shm-size");
+}
+
+bool container_wants_gpu(const struct container_spec *spec)
+{
+    return spec->has_gpus && spec->detects_runtime && !container_has_option(spec, "gpu") &&
+           !container_has_option(spec, "nvidia");
 }
 
 static void container_add_mounts(const struct container_spec *spec, const struct container_run *run,
@@ -231,9 +271,9 @@ static void container_add_mounts(const struct container_spec *spec, const struct
     for (size_t i = 0; i < spec->mounts.count; i++) {
         struct str path = spec->mounts.items[i];
         struct str here = container_host_path(spec->cluster, path, arena);
-        struct str pair = arena_printf(arena, "%.*s:%.*s",
-                                       STR_ARG(container_expand(here, run->machine_home, arena)),
-                                       STR_ARG(container_expand(path, run->home, arena)));
+        struct str pair = arena_printf(
+            arena, "%.*s:%.*s%s", STR_ARG(container_expand(here, run->machine_home, arena)),
+            STR_ARG(container_expand(path, run->home, arena)), run->is_relabelled ? ":z" : "");
         buf_add_c(out, " -v ");
         shell_quote(out, pair);
     }
@@ -247,6 +287,11 @@ struct str container_run_line(const struct container_spec *spec, const struct co
     buf_addf(&out, "%s run --rm --name ", spec->program);
     shell_quote(&out, spec->name);
     buf_add_c(&out, " -d -it");
+    if (spec->is_own) {
+        buf_add_c(&out, " --label ");
+        shell_quote(&out,
+                    arena_printf(arena, HOST_CONTAINER_LABEL "=%.*s", STR_ARG(spec->cluster)));
+    }
     container_add_mounts(spec, run, arena, &out);
     buf_add_c(&out, " -e LC_ALL=C.UTF-8 -e LANG=C.UTF-8");
     for (size_t i = 0; i < spec->options.count; i++) {
@@ -256,7 +301,8 @@ struct str container_run_line(const struct container_spec *spec, const struct co
         buf_addf(&out, " --shm-size=%lldb", (long long)run->shm_bytes);
     }
     if (run->has_gpu) {
-        buf_add_c(&out, " --runtime=nvidia");
+        buf_add_c(&out, strcmp(spec->program, "podman") == 0 ? " --device nvidia.com/gpu=all"
+                                                             : " --runtime=nvidia");
     }
     buf_add_c(&out, " --net=host ");
     shell_quote(&out, spec->image);

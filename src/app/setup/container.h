@@ -24,8 +24,10 @@
 struct container_spec {
     const char *program; /* "docker", "podman" */
     struct str name, image, cluster;
-    bool pulls; /* also if the machine has the image */
+    bool is_own; /* on an own machine, which may have containers of other people */
+    bool pulls;  /* also if the machine has the image */
     bool detects_runtime, detects_shm;
+    bool has_gpus;               /* the node type declares GPUs */
     struct config_texts options; /* shell text, added to `docker run` */
     struct config_texts mounts;  /* paths in the container, "~/" is its home */
 };
@@ -63,6 +65,12 @@ struct str container_home(struct str env_json, struct arena *arena);
 bool container_has_mounts(const struct container_spec *spec, struct str home,
                           struct str mounts_json, struct str *ret_missing, struct arena *arena);
 
+/* Own machines: did `up` start this container for this cluster? It has a label, unless an older
+ * version did: then the machine's record has its id, or it mounts a folder of the cluster.
+ * `labels_json` is the output of `docker inspect -f '{{json .Config.Labels}}'`. */
+bool container_is_ours(const struct container_spec *spec, struct str labels_json,
+                       struct str mounts_json, struct str machine_home, bool is_recorded);
+
 /* The size of /dev/shm, from /proc/meminfo: a tenth more than Ray's default object store. 0 if
  * unknown. */
 int64_t container_shm_bytes(struct str meminfo);
@@ -70,11 +78,16 @@ int64_t container_shm_bytes(struct str meminfo);
 /* False if an option already sets the size, or the file turns the detection off. */
 bool container_wants_shm(const struct container_spec *spec);
 
+/* The node type has GPUs, and the options leave them to the detection. */
+bool container_wants_gpu(const struct container_spec *spec);
+bool container_has_option(const struct container_spec *spec, const char *word);
+
 struct container_run {
     struct str home;         /* of the image */
     struct str machine_home; /* of the user of the machine */
     int64_t shm_bytes;       /* 0: not set */
     bool has_gpu;
+    bool is_relabelled; /* SELinux: the container may read the mounts */
 };
 
 /* "docker run --rm --name ray -d -it ... IMAGE bash" */

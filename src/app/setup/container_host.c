@@ -178,6 +178,7 @@ void container_record_read(struct container_record *ret_record, struct arena *ar
         .copied = json_take_text(object, "copied", arena),
         .uses_group = json_is_true(json_object_get(object, "group")),
         .is_podman = json_is_true(json_object_get(object, "podman")),
+        .lacks_gpu = json_is_true(json_object_get(object, "lacks_gpu")),
     };
     json_decref(object);
 }
@@ -195,6 +196,7 @@ bool container_record_write(const struct container_record *record, struct arena 
     json_put_text(object, "copied", record->copied);
     json_put_flag(object, "group", record->uses_group);
     json_put_flag(object, "podman", record->is_podman);
+    json_put_flag(object, "lacks_gpu", record->lacks_gpu);
     json_put_out(object, true, &text);
     return file_write(tools_home(arena, RECORD_FILE), buf_str(&text), 0600, err);
 }

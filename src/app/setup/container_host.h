@@ -32,6 +32,7 @@ struct container_record {
     struct str id, image, home, options;
     struct str copied; /* which files it has */
     bool uses_group, is_podman;
+    bool lacks_gpu; /* it was started without GPUs that the node type has */
 };
 
 /* Empty fields if there is none. */

@@ -1,5 +1,7 @@
 """Ray into an environment of its own: install_ray.py FOLDER VERSION
 
+Without a VERSION, the environment gets pip only, for the setup commands of a machine that has no
+pip, or whose pip may not install anything (PEP 668). Ray then comes into the same environment.
 Runs with whatever Python a machine has: without pip, and without what Debian calls python3-venv.
 """
 
@@ -11,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 import urllib.parse
 import urllib.request
@@ -131,22 +134,26 @@ def installer(folder, python):
 
 def main():
     folder, version = sys.argv[1:]
-    ready = os.path.join(folder, "ready")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder, mode=0o755)
-    say("Ray %s is installed into %s with Python %d.%d.%d" % (version, folder,
-                                                             *sys.version_info[:3]))
-    # Without pip: what puts it there is missing on Debian, and takes seconds elsewhere.
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    what = "Ray " + version if version else "pip"
+    stdlib = sysconfig.get_path("stdlib")
+    if not version and shutil.which("pip") and not os.path.exists(
+            os.path.join(stdlib, "EXTERNALLY-MANAGED")):
+        return say("pip is installed")
+    say("%s is installed into %s with Python %d.%d.%d" % (what, folder, *sys.version_info[:3]))
+    if not os.path.exists(os.path.join(folder, "has-pip")):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder, mode=0o755)
+        # Without pip: what puts it there is missing on Debian, and takes seconds elsewhere.
+        venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
     python = os.path.join(folder, "bin", "python3")
-    words = installer(folder, python) + ["pip", "ray[default]==" + version]
+    words = installer(folder, python) + ["pip"] + (["ray[default]==" + version] if version else [])
     began = time.monotonic()
     status = subprocess.call(words)
     if status != 0:
         sys.exit(status if status > 0 else 1)
-    with open(ready, "w") as file:
+    with open(os.path.join(folder, "ready" if version else "has-pip"), "w") as file:
         file.write(version + "\n")
-    say("Ray %s is installed after %.0f s" % (version, time.monotonic() - began))
+    return say("%s is installed after %.0f s" % (what, time.monotonic() - began))
 
 
 main()

@@ -2,7 +2,8 @@
  * node_container.c: makes sure that the node's container runs, as Ray's DockerCommandRunner does.
  *
  * A running container is kept if it has the image and the mounts of the file. Otherwise a new one
- * replaces it. The container then gets this program, Ray's token and Ray's bootstrap files.
+ * replaces it; on an own machine, a container that `up` did not start is left alone. The container
+ * then gets this program, Ray's token and Ray's bootstrap files.
  */
 #include "app/setup/node_jobs.h"
 
@@ -10,6 +11,7 @@
 #include "app/setup/container_host.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/setup_plan.h"
+#include "app/test_times.h"
 #include "base/shell_quote.h"
 #include "io/file.h"
 #include "ray/token.h"
@@ -19,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     SAID_BYTES_MAX = 16 * 1024,
@@ -26,6 +29,7 @@ enum {
     FILE_BYTES_MAX = 4 << 20,
     PULLS_MAX = 3,
     PULL_PAUSE_S = 3,
+    LOOK_AGAIN_MS = 2000,
 };
 
 #define LOG_FILE "~/.shoal/container.log"
@@ -37,7 +41,8 @@ struct node_box {
     struct container_record record;
     /* the container with this name, as found */
     bool exists, is_running;
-    bool is_cut; /* an answer was too long */
+    bool is_recorded; /* its id is in the machine's record */
+    bool is_cut;      /* an answer was too long */
     struct str id, image, env, mounts;
 };
 
@@ -112,7 +117,7 @@ static bool node_box_may_pass(struct str said)
     static const char *const words[] = {"timeout",        "timed out", "connection reset",
                                         "unexpected EOF", ": EOF",     "TLS handsh",
                                         " 503 ",          " 502 ",     " 500 ",
-                                        "toomany",        "temporar"};
+                                        "retry-after",    "temporar"};
     return !node_box_is_full(said) && node_box_has_any(said, words, ARRAY_LEN(words));
 }
 
@@ -145,10 +150,67 @@ static void node_box_find(struct node_box *box)
     box->env = str_cut(&said, '\n');
     box->mounts = said;
     container_record_read(&box->record, box->arena);
-    if (!str_eq(box->record.id, box->id)) { /* not ours: started by Ray, or by the user */
+    box->is_recorded = box->exists && str_eq(box->record.id, box->id);
+    if (!box->is_recorded) { /* not ours: started by Ray, or by the user */
         box->record = (struct container_record){
             .id = box->id, .image = box->image, .home = container_home(box->env, box->arena)};
     }
+}
+
+/* An own machine may have a container of the same name in which another user works. */
+static bool node_box_is_ours(struct node_box *box)
+{
+    const struct container_spec *spec = &box->spec;
+    if (!box->exists || !spec->is_own) {
+        return true;
+    }
+    struct str labels = node_box_ask(
+        box, arena_printf(box->arena, "%s container inspect -f '{{json .Config.Labels}}' %.*s",
+                          spec->program, STR_ARG(box->id)));
+    struct str home = str_from(tools_home(box->arena, "~"));
+    if (container_is_ours(spec, labels, box->mounts, home, box->is_recorded)) {
+        return true;
+    }
+    fprintf(stderr,
+            "error: the container %.*s on this machine was not started by `shoal up` of cluster "
+            "%.*s, so it is left alone\n"
+            "remove it on the machine (`%s rm -f %.*s`), or choose another "
+            "docker.container_name\n",
+            STR_ARG(spec->name), STR_ARG(spec->cluster), spec->program, STR_ARG(spec->name));
+    return false;
+}
+
+/* podman has no runtimes: it knows devices, which NVIDIA's tool describes. */
+static bool node_box_has_runtime(struct node_box *box)
+{
+    const char *program = box->spec.program;
+    bool is_podman = strcmp(program, "podman") == 0;
+    struct str said = node_box_ask(
+        box, is_podman ? STR("nvidia-ctk cdi list 2>/dev/null")
+                       : arena_printf(box->arena, "%s info -f '{{.Runtimes}}'", program));
+    return str_find(said, is_podman ? "nvidia.com/gpu=all" : "nvidia-container-runtime") !=
+           SIZE_MAX;
+}
+
+static bool node_box_has_gpu(struct node_box *box)
+{
+    static const char *const argv[] = {"nvidia-smi", NULL};
+    struct err err;
+    int status;
+    if (!node_box_has_runtime(box)) {
+        if (container_wants_gpu(&box->spec)) {
+            printf("warning: this machine has GPUs, but no NVIDIA Container Toolkit for %s\n",
+                   box->spec.program);
+        }
+        return false;
+    }
+    AUTO_BUF struct buf out;
+    buf_init(&out, SAID_BYTES_MAX);
+    if (tools_run(argv, 0, &out, &status, &err)) {
+        return true;
+    }
+    printf("warning: the NVIDIA container runtime is installed, but nvidia-smi finds no GPU\n");
+    return false;
 }
 
 /* Does the running container fit the file? */
@@ -166,6 +228,10 @@ static bool node_box_fits(struct node_box *box)
     if (!container_has_mounts(&box->spec, box->record.home, box->mounts, &missing, box->arena)) {
         printf("the container %.*s does not mount %.*s\n", STR_ARG(box->spec.name),
                STR_ARG(missing));
+        return false;
+    }
+    if (box->is_recorded && box->record.lacks_gpu && node_box_has_gpu(box)) {
+        printf("the container %.*s was started without the GPUs\n", STR_ARG(box->spec.name));
         return false;
     }
     return true;
@@ -211,25 +277,6 @@ static bool node_box_pull(const struct node_box *box)
     return ok;
 }
 
-static bool node_box_has_gpu(struct node_box *box)
-{
-    static const char *const argv[] = {"nvidia-smi", NULL};
-    struct str runtimes = node_box_ask(
-        box, arena_printf(box->arena, "%s info -f '{{.Runtimes}}'", box->spec.program));
-    struct err err;
-    int status;
-    if (str_find(runtimes, "nvidia-container-runtime") == SIZE_MAX) {
-        return false;
-    }
-    AUTO_BUF struct buf out;
-    buf_init(&out, SAID_BYTES_MAX);
-    if (tools_run(argv, 0, &out, &status, &err)) {
-        return true;
-    }
-    printf("warning: the NVIDIA container runtime is installed, but nvidia-smi finds no GPU\n");
-    return false;
-}
-
 static int64_t node_box_shm(const struct node_box *box)
 {
     AUTO_BUF struct buf text;
@@ -257,6 +304,35 @@ static bool node_box_has_sources(const struct node_box *box)
     return true;
 }
 
+/* An entrypoint may end some seconds after its start, and --rm deletes its log: follow it. */
+static bool node_box_stays(struct node_box *box)
+{
+    const char *program = box->spec.program;
+    struct str id = box->record.id;
+    AUTO_BUF struct buf log;
+    struct err err;
+    int status;
+    int64_t limit_ms = LOOK_AGAIN_MS;
+    buf_init(&log, LOG_BYTES_MAX);
+    test_times_read(&(struct test_time){"look_again", &limit_ms}, 1);
+    struct str follow = arena_printf(box->arena, "exec %s logs -f %.*s 2>&1", program,
+                                     STR_ARG(node_box_quoted(box, id)));
+    (void)!tools_run(container_host_argv(&box->host, follow), limit_ms, &log, &status, &err);
+    struct str state = node_box_ask(
+        box, arena_printf(box->arena, "%s container inspect -f '{{.State.Running}}' %.*s", program,
+                          STR_ARG(node_box_quoted(box, id))));
+    if (id.len > 0 && str_is(state, "true")) {
+        return true;
+    }
+    printf("%.*s\n", STR_ARG(str_trim(buf_str(&log))));
+    fflush(stdout);
+    fprintf(stderr,
+            "error: the container %.*s ended after its start: its image must have bash, and no "
+            "entrypoint that ends; the run option --entrypoint= removes the entrypoint\n",
+            STR_ARG(box->spec.name));
+    return false;
+}
+
 static bool node_box_start(struct node_box *box)
 {
     struct str said;
@@ -267,7 +343,9 @@ static bool node_box_start(struct node_box *box)
         .home = container_home(env, box->arena),
         .machine_home = str_from(tools_home(box->arena, "~")),
         .shm_bytes = node_box_shm(box),
-        .has_gpu = box->spec.detects_runtime && node_box_has_gpu(box),
+        .has_gpu = box->spec.detects_runtime &&
+                   !container_has_option(&box->spec, "nvidia.com/gpu") && node_box_has_gpu(box),
+        .is_relabelled = str_is(node_box_ask(box, STR("getenforce 2>/dev/null")), "Enforcing"),
     };
     struct str line = container_run_line(&box->spec, &run, box->arena);
     if (node_box_was_cut(box)) {
@@ -287,15 +365,26 @@ static bool node_box_start(struct node_box *box)
         .image = box->spec.image,
         .home = run.home,
         .options = node_box_options(box),
+        .lacks_gpu = !run.has_gpu && container_wants_gpu(&box->spec),
     };
-    if (box->record.id.len == 0) {
-        fprintf(stderr,
-                "error: the container %.*s ended at once: its image must have bash, and no "
-                "entrypoint that ends\n",
-                STR_ARG(box->spec.name));
-        return false;
+    return node_box_stays(box);
+}
+
+/* As in Ray, the user of the image is used as it is. */
+static void node_box_compare_users(struct node_box *box)
+{
+    int64_t inside;
+    int64_t here = (int64_t)getuid();
+    struct str said = node_box_ask(box, arena_printf(box->arena, "%s exec %.*s id -u",
+                                                     box->spec.program, STR_ARG(box->record.id)));
+    bool is_docker = strcmp(box->spec.program, "podman") != 0; /* which maps users */
+    if (box->spec.mounts.count > 0 && is_docker && str_to_i64(said, &inside) && inside != 0 &&
+        inside != here) {
+        printf("warning: commands in the container run as user %lld, and the file mounts belong to "
+               "user %lld of this machine: they cannot write them, nor read files with mode 600. "
+               "Add `--user %lld` to run_options, or use an image whose user has this number\n",
+               (long long)inside, (long long)here, (long long)here);
     }
-    return true;
 }
 
 /* Ray's `docker stop` waits ten seconds for bash, which ignores SIGTERM. */
@@ -314,8 +403,12 @@ static bool node_box_remove(const struct node_box *box)
 
 static bool node_box_replace(struct node_box *box)
 {
-    return node_box_has_sources(box) && node_box_pull(box) && node_box_remove(box) &&
-           node_box_start(box);
+    bool ok = node_box_has_sources(box) && node_box_pull(box) && node_box_remove(box) &&
+              node_box_start(box);
+    if (ok) {
+        node_box_compare_users(box);
+    }
+    return ok;
 }
 
 /* ---- files ---- */
@@ -431,7 +524,8 @@ int node_container(const struct node_container_setup *setup)
         return 1;
     }
     node_box_find(&box);
-    bool ok = !node_box_was_cut(&box) && node_box_ensure(&box, getenv(STEP_KEEP_VARIABLE) != NULL);
+    bool ok = !node_box_was_cut(&box) && node_box_is_ours(&box) &&
+              node_box_ensure(&box, getenv(STEP_KEEP_VARIABLE) != NULL);
     if (ok && !node_box_finish(&box, &err)) {
         fprintf(stderr, "error: %s\n", err.text);
         ok = false;

@@ -92,7 +92,8 @@ static bool write_env(struct arena *arena, bool has_token, struct err *err)
     struct str path;
     const char *bin = tools_home(arena, RAY_FIND_VENV "/bin");
     buf_add_c(&text, "# Written by Shoal, for every shell on this machine.\n");
-    if (!tools_find(arena, "ray", bin, &path) && is_file(arena, RAY_FIND_VENV "/ready")) {
+    if (!tools_find(arena, "ray", bin, &path) &&
+        (is_file(arena, RAY_FIND_VENV "/ready") || is_file(arena, RAY_FIND_VENV "/has-pip"))) {
         buf_add_c(&text, "case \":$PATH:\" in\n"
                          "*\":$HOME/.shoal/ray/bin:\"*) ;;\n"
                          "*) export PATH=\"$HOME/.shoal/ray/bin:$PATH\" ;;\n"

@@ -19,6 +19,15 @@ struct node_probe_setup {
 /* Inspects the machine, and fails early if the setup is sure to fail. */
 int node_probe(const struct node_probe_setup *setup);
 
+struct node_gpu_setup {
+    int64_t count;
+    bool is_container; /* runs in the node's container */
+};
+
+/* Waits until the NVIDIA driver shows so many GPUs; fails after 10 minutes, in a container at
+ * once. */
+int node_gpu(const struct node_gpu_setup *setup);
+
 struct node_container_setup {
     bool makes_token; /* on the head */
 };
@@ -35,6 +44,10 @@ struct node_inside_setup {
 
 /* Runs the script on standard input in the container, in place of this process. */
 int node_inside(const struct node_inside_setup *setup);
+
+/* Before setup commands that use pip: makes the environment into which `node_ray()` installs Ray,
+ * if this machine has no Ray, and no pip that installs packages. Later shells find that pip. */
+int node_python(void);
 
 /* Checks that Ray is installed; if not, installs this version into ~/.shoal/ray. */
 int node_ray(const char *version);

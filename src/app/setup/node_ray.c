@@ -58,12 +58,46 @@ static int node_ray_report(struct arena *arena, struct str path, const char *wan
     return node_ray_note(arena, found.ray);
 }
 
+/* Without a version, the environment gets pip only. */
+static int node_ray_make(struct arena *arena, struct str python, const char *version)
+{
+    struct err err;
+    int status = 1;
+    const char *const argv[] = {
+        python.ptr, "-c", (const char *)setup_scripts[0].bytes, tools_home(arena, RAY_FIND_VENV),
+        version,    NULL};
+    fflush(stdout);
+    if (tools_run(argv, 0, NULL, &status, &err)) {
+        return 0;
+    }
+    fprintf(stderr, "error: %s%s could not be installed (%s)\n", version[0] ? "Ray " : "pip",
+            version, err.text);
+    return status > 0 ? status : 1;
+}
+
+int node_python(void)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    struct str path;
+    struct str version;
+    if (ray_find(&arena, &path)) {
+        printf("Ray is installed (%.*s)\n", STR_ARG(path));
+        return 0;
+    }
+    if (!tools_find_python(&arena, &path, &version) ||
+        !tools_at_least(version, STR(RAY_PYTHON_LEAST))) {
+        printf("no Python " RAY_PYTHON_LEAST " or newer: the setup commands use what is there\n");
+        return 0;
+    }
+    mkdir(tools_home(&arena, "~/.shoal"), 0700);
+    int status = node_ray_make(&arena, path, "");
+    return status == 0 ? node_env(NODE_ENV_NO_TOKEN) : status;
+}
+
 static int node_ray_install(struct arena *arena, const char *version)
 {
     struct str python;
     struct str python_version;
-    struct err err;
-    int status = 1;
     if (!tools_find_python(arena, &python, &python_version)) {
         fprintf(stderr,
                 "error: neither Ray nor python3 is installed on this machine\n"
@@ -71,16 +105,9 @@ static int node_ray_install(struct arena *arena, const char *version)
                 tools_installer(arena));
         return 1;
     }
-    const char *const argv[] = {
-        python.ptr, "-c", (const char *)setup_scripts[0].bytes, tools_home(arena, RAY_FIND_VENV),
-        version,    NULL};
     printf("Ray is not on the PATH of this machine's login shell\n");
-    fflush(stdout);
-    if (!tools_run(argv, 0, NULL, &status, &err)) {
-        fprintf(stderr, "error: Ray %s could not be installed (%s)\n", version, err.text);
-        return status > 0 ? status : 1;
-    }
-    return node_ray_note(arena, str_from(version));
+    int status = node_ray_make(arena, python, version);
+    return status != 0 ? status : node_ray_note(arena, str_from(version));
 }
 
 int node_ray(const char *version)

@@ -10,6 +10,12 @@
     "log in first, in initialization_commands, for example `aws ecr get-login-password | " \
     "docker login --username AWS --password-stdin ACCOUNT.dkr.ecr.REGION.amazonaws.com`"
 
+#define PULL_LIMIT "toomanyrequests"
+
+#define REGISTRY_MIRROR                                                                       \
+    "log in first, in initialization_commands (`docker login`), or use a pull-through cache " \
+    "or a copy of the image in a registry of your cloud"
+
 #define LARGER_DISK                                           \
     "give the node type a larger disk, in its node_config:\n" \
     "  BlockDeviceMappings:\n"                                \
@@ -26,7 +32,15 @@
 
 #define OUTBOUND "check the subnet's routes and the outbound rules of the security group"
 
-#define GPU_DRIVER "use an image with the driver (a Deep Learning AMI), or install it first"
+#define GPU_DRIVER                                                                            \
+    "use an image with the driver (a Deep Learning AMI), or install it first: `sudo apt-get " \
+    "install -y nvidia-driver-570-server` (Ubuntu)"
+
+#define GPU_CONTAINER                                                                         \
+    "install the NVIDIA Container Toolkit on the machine, then `sudo nvidia-ctk runtime "     \
+    "configure --runtime=docker && sudo systemctl restart docker`, or use an image that has " \
+    "it; if run_options name the GPUs, use `--gpus all` or `--runtime=nvidia`, and an image " \
+    "that sets NVIDIA_VISIBLE_DEVICES"
 
 /* The first row whose text occurs in the output matches: specific rows come before general ones. */
 static const struct {
@@ -41,6 +55,9 @@ static const struct {
      "use one image for all node types, or install the same versions in setup_commands"},
     {"the head's Ray did not answer", NULL,
      "Ray on the head has not started, or this node cannot reach it", OPEN_PORTS},
+    {"GPUs of this machine", NULL, "the NVIDIA driver is missing, or does not find the GPUs",
+     GPU_DRIVER},
+    {"GPUs of this container", NULL, "the container was started without the GPUs", GPU_CONTAINER},
     {"MB are free on the disk", NULL, "the disk of the machine is nearly full", LARGER_DISK},
     {"Ray is not installed on this machine, and there is no Python", NULL,
      "Ray is not installed, and no Python was found that can install it",
@@ -62,6 +79,8 @@ static const struct {
      "this distribution does not let pip install into its own Python",
      "install into a virtual environment (`python3 -m venv ~/env` and its pip), or add "
      "`--break-system-packages`"},
+    {"Can not perform a '--user' install", NULL, "pip installs into the environment of Ray here",
+     "remove --user from the command"},
     {"and the cluster file runs Ray in a container", NULL,
      "the program that runs containers is not installed on this machine",
      "use an image that has it, or install it in initialization_commands: see the output"},
@@ -69,7 +88,9 @@ static const struct {
     {"pull access denied", NULL, "the registry has no such image, or wants a login",
      REGISTRY_LOGIN},
     {"unauthorized", "pull", "the registry wants a login", REGISTRY_LOGIN},
-    {"toomanyrequests", NULL, "the registry limits pulls without a login", REGISTRY_LOGIN},
+    {PULL_LIMIT, NULL,
+     "the registry limits pulls without a login, of all nodes behind one address together",
+     REGISTRY_MIRROR},
     {"no matching manifest for", NULL, "the image is not built for this machine's architecture",
      "use an image for it, or another instance type"},
     {"manifest unknown", NULL, "the registry has no image with that tag",
@@ -179,6 +200,11 @@ bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next)
     return false;
 }
 
+bool setup_is_blocked(struct str said)
+{
+    return str_find(said, PULL_LIMIT) != SIZE_MAX && str_find(said, "retry-after") == SIZE_MAX;
+}
+
 /* The texts above are for AWS. */
 struct str setup_next_on(struct str cloud, struct str next)
 {
@@ -199,7 +225,11 @@ struct str setup_next_on(struct str cloud, struct str next)
         {OUTBOUND,
          "check that the instance has a public address, or that its subnetwork has Cloud NAT; "
          "check also the egress rules of the firewall"},
-        {GPU_DRIVER, "use an image with the driver (a Deep Learning VM), or install it first"},
+        {GPU_DRIVER, "use a Deep Learning VM image, whose driver is installed at the first boot "
+                     "with this in node_config:\n"
+                     "  metadata:\n"
+                     "    items:\n"
+                     "      - {key: install-nvidia-driver, value: \"True\"}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         if (str_is(cloud, "gcp") && str_is(next, texts[i].aws)) {

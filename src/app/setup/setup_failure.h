@@ -20,6 +20,9 @@ struct node_failure setup_failure(const struct setup_step *step, const struct st
 /* Looks up the output of a failed step in a table: likely cause and next step. False if unknown. */
 bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);
 
+/* A new node would fail in the same way for a long time: the registry counts pulls by the hour. */
+bool setup_is_blocked(struct str said);
+
 /* The same from the exit status alone, for output that is not in the table. */
 bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next);
 

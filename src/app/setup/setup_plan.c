@@ -9,6 +9,7 @@
 #include "app/setup/command_list.h"
 #include "app/setup/container.h"
 #include "app/setup/start_command.h"
+#include "config/catalog/gce_machine.h"
 #include "config/document/json_write.h"
 #include "ray/version.h"
 
@@ -19,6 +20,7 @@ enum {
     QUICK_MINUTES = 2,
     INSTALL_MINUTES = 30,
     GATE_MINUTES = 20, /* above its own limit */
+    GPU_MINUTES = 15,  /* the same */
 };
 
 /* Longer than a reboot, but short enough to limit the cost of workers whose head is gone for
@@ -343,7 +345,8 @@ static void add_probe(struct setup_plan_maker *maker, const struct command_list 
     }
     const char *need = command_list_need(first, set_up);
     if (need) {
-        buf_addf(&command, " --need %s", need);
+        bool is_made = first->count == 0 && str_starts(str_from(need), "pip"); /* node_python() */
+        buf_addf(&command, " --need %s", is_made ? "python3" : need);
     }
     /* The keys of all later steps depend on this one's. */
     struct variables variables = new_variables(maker);
@@ -357,6 +360,47 @@ static void add_probe(struct setup_plan_maker *maker, const struct command_list 
                             .variables = variables.items,
                             .variable_count = variables.count,
                         });
+}
+
+/* A new Ubuntu has no pip, and its Python refuses packages. What the commands install must be where
+ * Ray is, because tasks import it. */
+static void setup_plan_add_python(struct setup_plan_maker *maker, const struct command_list *set_up)
+{
+    bool uses_pip = false;
+    for (size_t i = 0; i < set_up->count; i++) {
+        uses_pip = uses_pip || str_find(set_up->items[i].text, "pip") != SIZE_MAX;
+    }
+    if (uses_pip) {
+        setup_plan_add_own(maker, (struct setup_step){.kind = "finding or installing pip"},
+                           STR(OWN("node python")), STR(""), INSTALL_MINUTES, false);
+    }
+}
+
+/* Some tests declare GPUs for machines that have none, as Ray allows. */
+static bool setup_plan_has_no_gpu(const struct setup_plan_maker *maker)
+{
+    const struct value *node = maker->input->type->node_config;
+    struct machine_type machine;
+    bool is_known = str_is(maker->input->config->provider_type, "gcp")
+                        ? gce_machine_of(maker->arena, node, &machine)
+                        : catalog_ec2_type(value_text(value_get_c(node, "InstanceType")), &machine);
+    return is_known && machine.gpus == 0;
+}
+
+/* Ray offers GPUs even if no driver can use them. For a container, the machine must have its driver
+ * first: `docker run` looks for GPUs once. */
+static void setup_plan_add_gpu(struct setup_plan_maker *maker, bool is_inside)
+{
+    int64_t amount = resource_amount(maker->input->type->resources, STR("GPU"));
+    const struct config_docker *docker = docker_of(maker);
+    if (amount > 0 && !setup_plan_has_no_gpu(maker)) {
+        setup_plan_add_own(maker, (struct setup_step){.kind = "GPU check"},
+                           arena_printf(maker->arena, OWN("node gpu --count %lld%s%s"),
+                                        (long long)(amount / RESOURCE_UNIT),
+                                        is_inside ? " --container " : "",
+                                        is_inside ? container_program(docker) : ""),
+                           is_inside ? STR(INSIDE) : STR(""), GPU_MINUTES, true);
+    }
 }
 
 /* Checked every time: a machine that was stopped has no container. */
@@ -374,6 +418,7 @@ static void setup_plan_add_container(struct setup_plan_maker *maker)
         setup_plan_add_variable(&variables, STEP_KEEP_VARIABLE, STR("1"));
     }
     bool makes_token = input->is_head && !maker->has_own_auth;
+    setup_plan_add_gpu(maker, false);
     setup_plan_add_step(maker, &(struct setup_step){.kind = "container start"},
                         &(struct step){
                             .command = arena_printf(maker->arena, OWN("node container%s"),
@@ -454,16 +499,29 @@ static void add_gate(struct setup_plan_maker *maker)
         docker_of(maker) ? STR(INSIDE) : STR(""), GATE_MINUTES, true);
 }
 
-/* The head is never drained on a spot notice: that would not help. */
+/* Google cannot move instances with GPUs to another host, and says an hour before that it will stop
+ * one. */
+static bool setup_plan_is_told_of_maintenance(const struct setup_input *input)
+{
+    const struct value *types = value_get_c(input->config->tree, "available_node_types");
+    const struct value *gpus = value_path(value_get(types, input->type->name), "resources.GPU");
+    return str_is(input->config->provider_type, "gcp") && !input->is_spot && value_is_true(gpus);
+}
+
+/* The head is never drained on a notice: that would not help. */
+
 static void setup_plan_add_watch(struct setup_plan_maker *maker)
 {
     const struct setup_input *input = maker->input;
     struct str gcs = gcs_words(maker);
     struct str provider = input->config->provider_type;
-    if (input->is_head || !input->is_spot || gcs.len == 0 || !metadata_api(provider)) {
+    bool has_maintenance = setup_plan_is_told_of_maintenance(input);
+    if (input->is_head || !(input->is_spot || has_maintenance) || gcs.len == 0 ||
+        !metadata_api(provider)) {
         return;
     }
-    bool heeds_advice = value_is_true(value_get_c(input->config->shoal, "rebalance"));
+    bool heeds_advice = has_maintenance ||
+                        value_is_true(value_get_c(input->config->shoal, "rebalance"));
     struct variables variables = new_variables(maker);
     setup_plan_add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
     setup_plan_add_step(
@@ -509,7 +567,11 @@ static bool write_starts(const struct setup_plan_maker *maker, struct str *ret_t
                                       .has_own_auth = maker->has_own_auth};
     AUTO_BUF struct buf text;
     buf_init(&text, BUNDLE_BYTES_MAX);
-    if (!add_container_steps(&starts, err) || !add_starts(&starts, err)) {
+    if (!add_container_steps(&starts, err)) {
+        return false;
+    }
+    setup_plan_add_gpu(&starts, docker_of(maker) != NULL);
+    if (!add_starts(&starts, err)) {
         return false;
     }
     if (!bundle_write(&(struct bundle){starts.steps, starts.count}, &text, err)) {
@@ -565,12 +627,15 @@ static bool setup_plan_add_all(struct setup_plan_maker *maker, struct err *err)
     add_commands(maker, "initialization", &first, false);
     if (is_docker) {
         setup_plan_add_container(maker);
+    } else {
+        setup_plan_add_python(maker, &set_up);
     }
     add_commands(maker, "setup", &set_up, true);
     if (!setup_plan_add_ray(maker, err)) {
         return false;
     }
     if (input->restart != SETUP_NO_RESTART || is_docker) {
+        setup_plan_add_gpu(maker, is_docker);
         if (!input->is_head) {
             add_gate(maker);
         }

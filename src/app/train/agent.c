@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 enum {
     DIAL_MS = 500,
@@ -168,6 +169,7 @@ static void take_welcome(struct agent *agent, const struct trainer_order *order)
     job->output = arena_str(&agent->arena, order->output);
     job->keep = order->keep;
     job->is_cuda_warm = order->is_cuda_warm;
+    job->is_adopting = order->is_adopting;
     job->prepare = arena_str(&agent->arena, order->prepare);
     fetch_code(agent, order->code.ptr);
     agent_begin_output(agent);
@@ -189,6 +191,8 @@ static void send_hello(struct agent *agent, struct str nonce)
     json_put_number(hello, "slot", agent->setup->slot);
     json_put_number(hello, "state_port", agent->server_port);
     json_put_flag(hello, "is_prepared", agent->is_prepared);
+    json_put_number(hello, "number", agent->durable); /* the report may be lost */
+    json_put_number(hello, "highest", agent->durable_highest);
     agent_add_replica(agent, hello);
     agent->is_greeted = true;
     agent->away_since = -1;
@@ -227,6 +231,7 @@ static void agent_obey(struct agent *agent, const struct trainer_order *order)
         agent_stacks(agent);
         break;
     case ORDER_LEAVE:
+        agent->is_dismissed = !order->is_kept;
         agent_leave(agent);
         break;
     case ORDER_UNKNOWN:
@@ -280,9 +285,15 @@ static void agent_dial(void *context)
     struct line_link_hooks hooks = {
         .context = agent, .line = agent_on_line, .ended = agent_on_ended};
     struct err err;
-    if (agent->away_since >= 0 && loop_now_ms(agent->loop) - agent->away_since > AWAY_MAX_MS) {
-        fprintf(stderr, "shoal: the trainer did not answer for ten minutes; this slot ends\n");
+    if (agent->has_given_up) {
+        fprintf(stderr, "shoal: the script did not save in time\n");
         agent_end(agent, 1);
+    } else if (agent->away_since >= 0 &&
+               loop_now_ms(agent->loop) - agent->away_since > AWAY_MAX_MS) {
+        fprintf(stderr, "shoal: the trainer did not answer for ten minutes. This slot saves and "
+                        "ends; its newest checkpoint stays on this node for a day, and `shoal "
+                        "train resume` on the head continues from it\n");
+        agent_give_up(agent);
     } else if (!line_link_open_tcp(agent->loop, agent->setup->host, agent->setup->port, NULL,
                                    &hooks, &agent->link, &err)) {
         fprintf(stderr, "shoal: %s\n", err.text);
@@ -308,23 +319,26 @@ static void agent_on_term(void *context, int number)
 
 /* ---- main ---- */
 
-static bool agent_open(struct agent *agent, struct err *err)
+static bool agent_open(struct agent *agent, const struct clock *clock, struct err *err)
 {
     char name[256];
     char kept[SLOT_PATH_MAX];
     struct str program;
-    snprintf(name, sizeof(name), "%s-%u", agent->setup->job, agent->setup->slot);
+    bool has_id = agent->setup->id[0] != '\0';
+    snprintf(name, sizeof(name), "%.100s%s%.8s-%u", agent->setup->job, has_id ? "-" : "",
+             agent->setup->id, agent->setup->slot);
     if (!program_path(&agent->arena, &program, err) ||
         !slot_folder_open(&agent->folder, name, err) ||
-        !slot_sweep_hold(&agent->folder, &agent->lock, err)) {
+        !slot_sweep_hold(&agent->folder, agent->setup->id, &agent->lock, err)) {
         return false;
     }
-    slot_sweep(&agent->folder);
+    struct slot_sweep_rules rules = slot_sweep_usual(&agent->folder, agent->setup->id);
+    slot_sweep(&agent->folder, &rules);
     agent->program = program.ptr;
     slot_folder_path(&agent->folder, "kept", kept);
     if (!state_server_start(kept, str_from(agent->setup->token), &agent->server_pid,
                             &agent->server_port, err) ||
-        !loop_open(&clock_of_machine, &agent->loop, err)) {
+        !loop_open(clock, &agent->loop, err)) {
         return false;
     }
     agent->pool = child_pool_new(agent->loop, CHILDREN_MAX);
@@ -352,41 +366,65 @@ static void agent_close(struct agent *agent)
     }
     if (agent->server_pid > 0) {
         kill(agent->server_pid, SIGKILL);
+        waitpid(agent->server_pid, NULL, 0); /* it shares the lock */
     }
-    lock_drop(agent->lock);
     buf_clear(&agent->tail);
     arena_clear(&agent->arena);
 }
 
-static int agent_run(const struct agent_setup *setup)
+/* Only what the trainer does not need any more is removed: it may be the newest checkpoint of the
+ * job. */
+static void leave_folder(const struct agent *agent)
+{
+    struct slot_sweep_rules rules = slot_sweep_usual(&agent->folder, agent->setup->id);
+    if (agent->is_dismissed) {
+        rules.may_take = false;
+        slot_sweep(&agent->folder, &rules);
+        slot_folder_remove(&agent->folder);
+    } else {
+        slot_sweep_leave(&agent->folder);
+    }
+}
+
+/* What the slot has, or what another one of the job has left on this machine. */
+static void find_checkpoints(struct agent *agent)
+{
+    struct slot_kept kept = slot_folder_kept_now(&agent->folder);
+    agent->replica.complete = kept.complete;
+    agent->replica.checkpoint = kept.part > 0 ? kept.part : kept.complete;
+    agent->replica.parts = kept.parts;
+}
+
+static int agent_run(const struct agent_setup *setup, const struct clock *clock)
 {
     struct agent agent = {.setup = setup, .away_since = -1};
     struct err err;
     arena_init(&agent.arena);
     arena_init(&agent.next_arena);
     buf_init(&agent.tail, AGENT_TAIL_BYTES);
-    if (!agent_open(&agent, &err)) {
+    if (!agent_open(&agent, clock, &err)) {
         fprintf(stderr, "shoal: %s\n", err.text);
         agent_close(&agent);
+        lock_drop(agent.lock);
         return 1;
     }
-    agent.replica.checkpoint = agent.replica.complete = slot_folder_newest(&agent.folder);
+    find_checkpoints(&agent);
     agent_dial(&agent);
     loop_timer_start(agent.tick, TICK_MS);
     loop_run(agent.loop);
-    struct slot_folder folder = agent.folder;
-    int status = agent.status;
     agent_close(&agent);
-    slot_folder_remove(&folder);
-    return status;
+    leave_folder(&agent);
+    lock_drop(agent.lock);
+    return agent.has_given_up ? 1 : agent.status;
 }
 
-int agent_main(void)
+int agent_main(const struct clock *clock)
 {
     struct agent_setup setup = {
         .host = getenv("SHOAL_TRAIN_HOST"),
         .token = getenv("SHOAL_TRAIN_TOKEN"),
         .job = getenv("SHOAL_TRAIN_JOB"),
+        .id = getenv("SHOAL_TRAIN_ID"),
     };
     uint32_t port = 0;
     if (!setup.host || !setup.token || !setup.job ||
@@ -396,5 +434,6 @@ int agent_main(void)
         return 2;
     }
     setup.port = (uint16_t)port;
-    return agent_run(&setup);
+    setup.id = setup.id ? setup.id : "";
+    return agent_run(&setup, clock);
 }

@@ -7,7 +7,9 @@
  */
 #pragma once
 
-/* Runs until the trainer ends the slot, or until the trainer has been gone for ten minutes. Reads
- * the variables SHOAL_TRAIN_*, which the trainer passes through Ray. A subcommand of `shoal node`:
- * returns the exit status. */
-int agent_main(void);
+/* Runs until the trainer ends the slot, or until the trainer has been gone for ten minutes: the
+ * script then saves, and the newest checkpoint stays on the node. Reads the variables
+ * SHOAL_TRAIN_*, which the trainer passes through Ray. A subcommand of `shoal node`: returns the
+ * exit status. */
+struct clock;
+int agent_main(const struct clock *clock);

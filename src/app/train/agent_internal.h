@@ -32,7 +32,10 @@ struct agent_job {
     int64_t keep;       /* how many of them */
     struct str prepare; /* command that prepares a node; empty: none */
     bool is_cuda_warm;  /* see runner.h */
+    bool is_adopting;   /* see trainer_order.h */
 };
+
+enum { AGENT_SAVE_SIZE = 72 };
 
 enum replica_state {
     REPLICA_NONE,
@@ -56,7 +59,8 @@ struct replica {
     uint64_t mark;      /* of state/ when it was last kept */
     uint64_t seen;      /* of state/ at the last look */
     int64_t load_ms;
-    int64_t stop_ms; /* wall time of the request to save */
+    int64_t stop_ms;            /* wall time of the request to save */
+    char save[AGENT_SAVE_SIZE]; /* see trainer_order.h */
 };
 
 struct agent_setup {
@@ -64,6 +68,7 @@ struct agent_setup {
     uint16_t port;
     const char *token;
     const char *job;
+    const char *id; /* of the job: random; empty: none */
     uint32_t slot;
 };
 
@@ -102,6 +107,8 @@ struct agent {
     struct loop_timer *store_again;
     int64_t store_number, store_part, store_parts; /* the newest one to store; 0: none */
     int64_t storing_number;
+    char store_save[AGENT_SAVE_SIZE];
+    int64_t durable, durable_highest; /* the newest one in it, and the highest number there */
     unsigned store_fails;
     bool is_ending; /* when the last checkpoint is stored */
     struct child *fetching_code, *loading, *snapping, *replicating;
@@ -113,8 +120,10 @@ struct agent {
     struct trainer_order next_order;
     struct arena next_arena; /* its texts */
     struct step_counter steps;
-    struct buf tail; /* the last output */
-    bool is_leaving; /* Ray stops the slot; the script got the signal too */
+    struct buf tail;   /* the last output */
+    bool is_leaving;   /* Ray stops the slot; the script got the signal too */
+    bool is_dismissed; /* the trainer needs neither the slot nor its checkpoints */
+    bool has_given_up; /* the trainer is gone: the script saves, and the checkpoints stay */
     int status;
 };
 
@@ -154,6 +163,8 @@ void agent_stop(struct agent *agent, const struct trainer_order *order);
 void agent_kill(struct agent *agent, int64_t generation);
 void agent_replicate(struct agent *agent, const struct trainer_order *order);
 void agent_stacks(struct agent *agent);
+/* The trainer is gone: the script saves and ends, then the slot ends. */
+void agent_give_up(struct agent *agent);
 /* Looks at steps and checkpoints. */
 void agent_look(struct agent *agent);
 /* The script was asked to save and continues afterwards: look often. */

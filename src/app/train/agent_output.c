@@ -36,9 +36,10 @@ static struct str reason_of(const struct child_result *result)
     return str_sub(reason, 0, REASON_MAX);
 }
 
-static void report_failure(struct agent *agent, const char *what, struct str reason)
+static void report_failure(struct agent *agent, const char *type, const char *what,
+                           struct str reason)
 {
-    json_t *message = agent_message("trouble");
+    json_t *message = agent_message(type);
     json_put_text(message, "what", str_from(what));
     json_put_text(message, "reason", reason);
     agent_send(agent, message);
@@ -47,11 +48,17 @@ static void report_failure(struct agent *agent, const char *what, struct str rea
 
 static void report_durable(struct agent *agent, const struct child_result *result, int64_t bad)
 {
-    int64_t number = 0;
+    struct str highest = str_trim(result->output[CHILD_STDOUT]);
+    struct str newest = str_cut(&highest, ' ');
     json_t *message = agent_message("durable");
-    if (str_to_i64(str_trim(result->output[CHILD_STDOUT]), &number)) {
-        json_put_number(message, "number", number);
+    if (!str_to_i64(newest, &agent->durable)) {
+        agent->durable = 0;
     }
+    if (highest.len > 0 && !str_to_i64(highest, &agent->durable_highest)) {
+        agent->durable_highest = 0;
+    }
+    json_put_number(message, "number", agent->durable);
+    json_put_number(message, "highest", agent->durable_highest);
     json_put_number(message, "bad", bad);
     if (bad > 0) {
         json_put_text(message, "reason", reason_of(result));
@@ -85,6 +92,11 @@ static struct child *store_start(struct agent *agent, const char *word, int64_t 
                           texts[2],
                           "--keep",
                           texts[3],
+                          "--owner",
+                          agent->setup->id,
+                          "--save",
+                          agent->store_save,
+                          number == 0 && agent->job.is_adopting ? "--adopt" : NULL,
                           NULL};
     return child_start(agent->pool, &(struct child_spec){
                                         .argv = argv,
@@ -110,7 +122,7 @@ static void on_stored(void *context, const struct child_result *result)
         }
         report_durable(agent, result, 0);
     } else if (agent->store_number == agent->storing_number) {
-        report_failure(agent, "cannot store a checkpoint in --output, trying again",
+        report_failure(agent, "trouble", "cannot store a checkpoint in --output, trying again",
                        reason_of(result));
         if (agent->is_ending && agent->store_fails >= ENDING_TRIES) {
             agent_end(agent, 1);
@@ -149,6 +161,7 @@ void agent_store(struct agent *agent)
     agent->store_number = replica->checkpoint;
     agent->store_part = replica->parts > 0 ? replica->rank : 0;
     agent->store_parts = replica->parts;
+    snprintf(agent->store_save, sizeof(agent->store_save), "%s", replica->save);
     store_next(agent);
 }
 
@@ -180,7 +193,9 @@ static void on_looked(void *context, const struct child_result *result)
     struct agent *agent = context;
     agent->storing = NULL;
     if (!child_was_fine(result)) {
-        report_failure(agent, "cannot read --output, trying again", reason_of(result));
+        bool is_foreign = result->end == CHILD_EXITED && result->exit_status == STORE_FOREIGN;
+        report_failure(agent, is_foreign ? "foreign" : "trouble",
+                       "cannot use --output, trying again", reason_of(result));
         loop_timer_start(agent->prepare_again, wait_ms(agent->prepare_fails++));
         return;
     }
@@ -202,7 +217,7 @@ static void on_node_prepared(void *context, const struct child_result *result)
     struct agent *agent = context;
     agent->preparing = NULL;
     if (!child_was_fine(result)) {
-        report_failure(agent, "the command of --prepare failed, trying again",
+        report_failure(agent, "trouble", "the command of --prepare failed, trying again",
                        str_from(result->err.text));
         loop_timer_start(agent->prepare_again, wait_ms(agent->prepare_fails++));
         return;

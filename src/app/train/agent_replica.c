@@ -28,6 +28,7 @@ enum {
     OUTPUT_BYTES = 64 * 1024,
     EXIT_SAVED = 143,
     LOOK_MS = 500,
+    GIVE_UP_MS = 120 * 1000, /* for the script to save; as the default of --checkpoint-timeout */
 };
 
 static void replica_next(struct agent *agent);
@@ -117,19 +118,18 @@ static bool saves_state(const struct agent *agent)
 static void keep_state(struct agent *agent)
 {
     struct replica *replica = &agent->replica;
-    bool is_part = script_traits[agent->job.kind].is_sharded;
+    int64_t parts = script_traits[agent->job.kind].is_sharded ? replica->world : 0;
     uint64_t mark = slot_folder_mark(&agent->folder);
     struct err err;
-    if (!saves_state(agent) || mark == 0 || mark == replica->mark ||
-        replica->saves + 1 >= TRAIN_SAVES_PER_GENERATION) {
+    if (!saves_state(agent) || mark == 0 || mark == replica->mark) {
         return;
     }
     int64_t number = next_number(replica);
-    if (slot_folder_keep(&agent->folder, number, is_part, &err)) {
+    if (slot_folder_keep(&agent->folder, number, parts, &err)) {
         replica->saves++;
         replica->checkpoint = number;
-        replica->parts = is_part ? replica->world : 0;
-        replica->complete = is_part ? replica->complete : number;
+        replica->parts = parts;
+        replica->complete = parts > 0 ? replica->complete : number;
         replica->mark = 0;
         agent_store(agent);
     } else {
@@ -164,8 +164,7 @@ static void look_at_state(struct agent *agent)
      * end together. */
     bool is_sharded = script_traits[agent->job.kind].is_sharded;
     if (is_sharded || replica->rank != 0 || replica->state != REPLICA_RUNNING ||
-        replica->is_stopping || agent->snapping ||
-        replica->saves + 2 >= TRAIN_SAVES_PER_GENERATION) {
+        replica->is_stopping || agent->snapping) {
         return;
     }
     uint64_t mark = slot_folder_mark(&agent->folder);
@@ -213,6 +212,10 @@ static void replica_return(struct agent *agent, int code, int signal)
     send_returned(agent);
     if (replica->is_stopping && agent->runner) {
         runner_kill(agent->runner, replica->generation);
+    }
+    if (agent->has_given_up) {
+        loop_timer_stop(agent->dial);
+        agent_leave(agent);
     }
 }
 
@@ -360,6 +363,7 @@ static void next_set(struct agent *agent, const struct trainer_order *order)
     next->master_host = arena_str(&agent->next_arena, order->master_host);
     next->supervisor = arena_str(&agent->next_arena, order->supervisor);
     next->sources = arena_str(&agent->next_arena, order->sources);
+    next->save = arena_str(&agent->next_arena, order->save);
     agent->next = next;
 }
 
@@ -500,6 +504,7 @@ static void replica_next(struct agent *agent)
         .parts = replica->parts,
         .complete = replica->complete,
     };
+    snprintf(replica->save, sizeof(replica->save), "%.*s", STR_ARG(agent->next->save));
     agent->loading = agent->next->is_durable ? agent_restore(agent, agent->next, on_restored)
                                              : load_start(agent, agent->next, true, on_loaded);
 }
@@ -575,6 +580,19 @@ void agent_stop(struct agent *agent, const struct trainer_order *order)
         replica->stop_ms = clock_wall_ms(loop_clock(agent->loop));
         runner_signal(agent->runner, replica->generation,
                       script_traits[agent->job.kind].stop_signal);
+    }
+}
+
+void agent_give_up(struct agent *agent)
+{
+    const struct trainer_order save = {.generation = agent->replica.generation};
+    enum replica_state state = agent->replica.state;
+    agent->has_given_up = true;
+    loop_timer_start(agent->dial, GIVE_UP_MS);
+    if (state == REPLICA_NONE || state == REPLICA_RETURNED) {
+        agent_leave(agent);
+    } else {
+        agent_stop(agent, &save);
     }
 }
 

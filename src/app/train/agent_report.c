@@ -2,7 +2,6 @@
 #include "app/train/agent_report.h"
 
 #include "app/train/train_progress.h"
-#include "core/train/job.h"
 #include "io/json_line.h"
 
 #include <math.h>
@@ -13,6 +12,7 @@ static const char *const report_words[AGENT_REPORT_KINDS] = {
     [AGENT_PREPARED] = "prepared", [AGENT_STARTED] = "started",
     [AGENT_LEAVING] = "leaving",   [AGENT_NOT_COPIED] = "not_copied",
     [AGENT_DURABLE] = "durable",   [AGENT_TROUBLE] = "trouble",
+    [AGENT_FOREIGN] = "foreign",
 };
 
 static enum agent_report_kind report_kind(const json_t *message, struct arena *arena)
@@ -61,6 +61,7 @@ bool agent_report_read(struct str line, struct arena *arena, struct agent_report
         .complete = report_checkpoint(message, "complete"),
         .number = report_checkpoint(message, "number"),
         .bad = report_checkpoint(message, "bad"),
+        .highest = report_checkpoint(message, "highest"),
         .load_ms = json_take_number(message, "load_ms", 0, INT32_MAX),
         .code = (int)json_take_number(message, "code", 0, INT32_MAX),
         .signal = (int)json_take_number(message, "signal", 0, INT32_MAX),

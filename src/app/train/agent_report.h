@@ -11,6 +11,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/train/job.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,12 +28,13 @@ enum agent_report_kind {
     AGENT_NOT_COPIED,
     AGENT_DURABLE,
     AGENT_TROUBLE,
+    AGENT_FOREIGN, /* the durable store belongs to another job */
     AGENT_REPORT_KINDS,
 };
 
 /* The next generation and its checkpoints can still be numbered. */
-#define AGENT_GENERATION_MAX (INT64_C(1) << 50)
-#define AGENT_CHECKPOINT_MAX (INT64_C(1) << 60)
+#define AGENT_GENERATION_MAX TRAIN_GENERATION_MAX
+#define AGENT_CHECKPOINT_MAX TRAIN_CHECKPOINT_MAX
 /* Seconds of wall time. */
 #define AGENT_TIME_MAX 1e12
 
@@ -43,6 +45,7 @@ struct agent_report {
     int64_t generation, rank, parts;
     int64_t checkpoint, complete; /* of the slot: the newest one, the newest complete one */
     int64_t number, bad;          /* the checkpoint of this report; one that is damaged */
+    int64_t highest;              /* of all in the durable store, complete or not */
     int64_t load_ms;
     int code, signal;
     bool is_prepared, is_running, is_returned;

@@ -71,6 +71,7 @@ struct kept_scan {
     int64_t numbers[64];
     size_t count;
     int64_t complete; /* the newest that is not a part */
+    int64_t part;     /* the newest that is one */
 };
 
 static void kept_note(void *context, const struct file_entry *entry)
@@ -84,8 +85,9 @@ static void kept_note(void *context, const struct file_entry *entry)
     }
     if (entry->is_folder && str_to_i64(name, &number) && number > 0 &&
         scan->count < ARRAY_LEN(scan->numbers)) {
+        int64_t *newest = is_part ? &scan->part : &scan->complete;
         scan->numbers[scan->count++] = number;
-        scan->complete = !is_part && number > scan->complete ? number : scan->complete;
+        *newest = number > *newest ? number : *newest;
     }
 }
 
@@ -93,20 +95,46 @@ static void kept_list(const struct slot_folder *folder, struct kept_scan *scan)
 {
     char path[SLOT_PATH_MAX];
     slot_folder_path(folder, "kept", path);
-    scan->count = 0;
-    scan->complete = 0;
+    *scan = (struct kept_scan){.count = 0};
     file_list(path, kept_note, scan);
 }
 
-int64_t slot_folder_newest(const struct slot_folder *folder)
+/* Of the part; 0: not known. */
+static int64_t parts_read(const struct slot_folder *folder, int64_t part)
+{
+    AUTO_BUF struct buf text;
+    char path[SLOT_PATH_MAX];
+    struct err err;
+    int64_t number;
+    int64_t parts;
+    buf_init(&text, 100);
+    slot_folder_path(folder, "part_count", path);
+    if (!file_read(path, &text, &err)) {
+        return 0;
+    }
+    struct str rest = str_trim(buf_str(&text));
+    bool is_read = str_to_i64(str_cut(&rest, ' '), &number) && str_to_i64(rest, &parts);
+    return is_read && number == part && parts > 0 ? parts : 0;
+}
+
+static bool parts_write(const struct slot_folder *folder, int64_t part, int64_t parts,
+                        struct err *err)
+{
+    AUTO_BUF struct buf text;
+    char path[SLOT_PATH_MAX];
+    buf_init(&text, 100);
+    buf_addf(&text, "%" PRId64 " %" PRId64 "\n", part, parts);
+    slot_folder_path(folder, "part_count", path);
+    return file_write(path, buf_str(&text), 0600, err);
+}
+
+struct slot_kept slot_folder_kept_now(const struct slot_folder *folder)
 {
     struct kept_scan scan;
-    int64_t newest = 0;
     kept_list(folder, &scan);
-    for (size_t i = 0; i < scan.count; i++) {
-        newest = scan.numbers[i] > newest ? scan.numbers[i] : newest;
-    }
-    return newest;
+    int64_t parts = scan.part > scan.complete ? parts_read(folder, scan.part) : 0;
+    return (struct slot_kept){
+        .complete = scan.complete, .part = parts > 0 ? scan.part : 0, .parts = parts};
 }
 
 static void kept_remove(const struct slot_folder *folder, int64_t number)
@@ -147,19 +175,66 @@ void slot_folder_forget(const struct slot_folder *folder)
     kept_expire(folder, 0);
 }
 
-bool slot_folder_keep(const struct slot_folder *folder, int64_t number, bool is_part,
+bool slot_folder_keep(const struct slot_folder *folder, int64_t number, int64_t parts,
                       struct err *err)
 {
     char state[SLOT_PATH_MAX];
     char kept[SLOT_PATH_MAX];
     slot_folder_path(folder, "state", state);
-    slot_folder_kept(folder, number, is_part, kept);
+    slot_folder_kept(folder, number, parts > 0, kept);
+    if (parts > 0 && !parts_write(folder, number, parts, err)) {
+        return false;
+    }
     failpoint("rename", "kept", "before");
     if (rename(state, kept) != 0) {
         return err_set(err, ERR_IO, "cannot keep the checkpoint %s: %s", kept, strerror(errno));
     }
     slot_folder_expire(folder);
     return file_make_private_folder(state, err);
+}
+
+static bool take_one(const struct slot_folder *folder, const struct slot_folder *from,
+                     int64_t number, bool is_part, struct err *err)
+{
+    char there[SLOT_PATH_MAX];
+    char here[SLOT_PATH_MAX];
+    slot_folder_kept(from, number, is_part, there);
+    slot_folder_kept(folder, number, is_part, here);
+    failpoint("rename", "taken", "before");
+    return rename(there, here) == 0 ||
+           err_set(err, ERR_IO, "cannot take %s: %s", there, strerror(errno));
+}
+
+/* A slot has one part of a checkpoint: another one stays where it is, for another slot. */
+bool slot_folder_take(const struct slot_folder *folder, const struct slot_folder *from,
+                      struct err *err)
+{
+    struct slot_kept ours = slot_folder_kept_now(folder);
+    struct slot_kept theirs = slot_folder_kept_now(from);
+    if (theirs.complete > ours.complete && !take_one(folder, from, theirs.complete, false, err)) {
+        return false;
+    }
+    int64_t newest = theirs.complete > ours.complete ? theirs.complete : ours.complete;
+    newest = ours.part > newest ? ours.part : newest;
+    return theirs.part <= newest || (parts_write(folder, theirs.part, theirs.parts, err) &&
+                                     take_one(folder, from, theirs.part, true, err));
+}
+
+bool slot_folder_reduce(const struct slot_folder *folder)
+{
+    static const char *const useless[] = {"state",  "code",  "python", "snapshot",
+                                          "merged", "parts", "stored", "steps"};
+    struct slot_kept kept = slot_folder_kept_now(folder);
+    char path[SLOT_PATH_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(useless); i++) {
+        struct err ignored;
+        slot_folder_path(folder, useless[i], path);
+        if (!file_remove_folder(path, &ignored)) {
+            fprintf(stderr, "shoal: %s\n", ignored.text);
+        }
+    }
+    kept_expire(folder, 1);
+    return kept.complete > 0 || kept.part > 0;
 }
 
 /* ---- marks ---- */

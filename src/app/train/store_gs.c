@@ -25,6 +25,7 @@ enum {
     STATUS_REFUSED = 401,
     STATUS_MISSING = 404,
     STATUS_LATE = 408,
+    STATUS_EXISTS = 412,
     STATUS_BUSY = 429,
     STATUS_BROKEN = 500,
 };
@@ -102,8 +103,12 @@ static void gs_explain(struct gs_call *call, const struct http_reply *reply)
         err_set(&call->err, ERR_UNAVAILABLE, "Google Cloud Storage: %s: HTTP status %d", action,
                 reply->status);
     }
-    if (reply->status == STATUS_MISSING) {
+    if (reply->outcome != HTTP_REPLIED || reply->status >= STATUS_BROKEN) {
+        call->err.kind = ERR_TIMEOUT;
+    } else if (reply->status == STATUS_MISSING) {
         call->err.kind = ERR_NOT_FOUND;
+    } else if (reply->status == STATUS_EXISTS) {
+        call->err.kind = ERR_EXISTS;
     }
 }
 
@@ -178,7 +183,7 @@ static void gs_send_with(struct gs_call *call, const struct gcp_access *access)
     const char *other = variable_get(setup->environ, ENDPOINT_VARIABLE);
     struct str base = other && *other ? str_from(other)
                                       : arena_printf(&arena, ENDPOINT, STR_ARG(access->universe));
-    struct http_header headers[3];
+    struct http_header headers[4];
     size_t count = 0;
     if (adc_is_safe_url(base)) { /* an emulator on another machine gets no token in clear text */
         headers[count++] = (struct http_header){
@@ -186,6 +191,9 @@ static void gs_send_with(struct gs_call *call, const struct gcp_access *access)
     }
     if (access->quota_project.len > 0) {
         headers[count++] = (struct http_header){STR("x-goog-user-project"), access->quota_project};
+    }
+    if (request->is_new) {
+        headers[count++] = (struct http_header){STR("x-goog-if-generation-match"), STR("0")};
     }
     if (request->body.len == 0 && strcmp(request->method, "GET") != 0) {
         headers[count++] = (struct http_header){STR("Content-Length"), STR("0")};

@@ -24,6 +24,7 @@ struct gs_request {
     const char *action, *method; /* "PutObject", for messages; "PUT" */
     struct str path;             /* "/BUCKET/KEY", encoded, with its query */
     struct str body;
+    bool is_new; /* an existing object is not replaced: ERR_EXISTS */
     int64_t deadline_ms;
     size_t body_max;
     void (*begin)(void *context); /* NULL, or before each try */
@@ -31,6 +32,7 @@ struct gs_request {
     void *context;
 };
 
-/* Repeats a request that fails for a moment. `reply` gets the body, unless `bytes` does. */
+/* Repeats a request that fails for a moment. `reply` gets the body, unless `bytes` does. Fails with
+ * ERR_TIMEOUT if the request may have had an effect. */
 bool gs_run(struct gs_client *client, const struct gs_request *request, struct buf *reply,
             char ret_etag[GS_ETAG_BYTES], struct err *err) MUST_USE;

@@ -115,12 +115,31 @@ static bool folder_put(struct store_place *place, const char *key, int file, int
     return is_put;
 }
 
+/* The system creates it for one process only. */
+static bool folder_put_new(const char *path, struct str text, struct err *err)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) {
+        return err_set(err, errno == EEXIST ? ERR_EXISTS : ERR_IO, "cannot create %.500s: %s", path,
+                       strerror(errno));
+    }
+    bool is_put = (folder_write_all(file, text.ptr, text.len) && fsync(file) == 0) ||
+                  err_set(err, ERR_IO, "cannot write %.500s: %s", path, strerror(errno));
+    is_put = (close(file) == 0 || !is_put ||
+              err_set(err, ERR_IO, "cannot write %.500s: %s", path, strerror(errno))) &&
+             is_put;
+    if (!is_put) {
+        unlink(path);
+    }
+    return is_put;
+}
+
 static bool folder_put_text(struct store_place *place, const char *key, struct str text,
-                            struct err *err)
+                            bool is_new, struct err *err)
 {
     char path[PATH_BYTES];
     return folder_path(place, key, path, err) && folder_make_parents(path, err) &&
-           file_write(path, text, 0600, err);
+           (is_new ? folder_put_new(path, text, err) : file_write(path, text, 0600, err));
 }
 
 static bool folder_get(struct store_place *place, const char *key, int file, int64_t size,

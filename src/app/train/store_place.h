@@ -25,7 +25,10 @@ struct store_place_ops {
     /* Stores `size` bytes of an open file; returns their digest. */
     bool (*put)(struct store_place *place, const char *key, int file, int64_t size,
                 uint8_t ret_digest[SHA256_BYTES], struct err *err);
-    bool (*put_text)(struct store_place *place, const char *key, struct str text, struct err *err);
+    /* ERR_TIMEOUT: it is not known whether it was stored. With `is_new`, an existing one stays, and
+     * the error is ERR_EXISTS. */
+    bool (*put_text)(struct store_place *place, const char *key, struct str text, bool is_new,
+                     struct err *err);
     /* Writes it to an open file, from its beginning. ERR_NOT_FOUND; ERR_PROTOCOL: other size. */
     bool (*get)(struct store_place *place, const char *key, int file, int64_t size,
                 uint8_t ret_digest[SHA256_BYTES], struct err *err);
@@ -44,6 +47,9 @@ struct store_place {
 
 enum { STORE_KEY_MAX = 5000, STORE_MANIFEST_MAX = 64 << 20 };
 #define STORE_MANIFEST "manifest-"
+
+/* The cluster's region, for buckets; the trainer passes it on to its slots. */
+#define TRAIN_REGION_VARIABLE "SHOAL_TRAIN_REGION"
 
 /* "s3://BUCKET/PREFIX", "gs://BUCKET/PREFIX" or an absolute path of a directory; `job` is
  * appended. */

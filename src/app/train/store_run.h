@@ -4,9 +4,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { STORE_DAMAGED = 3 }; /* exit status: the checkpoint is there, but cannot be used */
+/* Exit statuses: the checkpoint is there, but cannot be used; the place belongs to another job. */
+enum { STORE_DAMAGED = 3, STORE_FOREIGN = 4 };
 
 struct store_run {
     const char *output; /* "s3://BUCKET/PREFIX" or a directory */
@@ -15,9 +17,13 @@ struct store_run {
     int64_t checkpoint;  /* 0: only looks for the newest one */
     int64_t part, parts; /* parts 0: all of it */
     int64_t keep;        /* complete checkpoints that stay */
+    const char *save;    /* random, the same for all parts; NULL: none */
+    const char *owner;   /* random id of the job */
+    bool is_adopting;    /* take the place from another job */
 };
 
-/* Stores the checkpoint from kept/. Prints the number of the newest complete one. */
+/* Stores the checkpoint from kept/. Prints the number of the newest complete one, and the highest
+ * of all. */
 int store_run_put(const struct store_run *run);
 
 /* Fetches the checkpoint to kept/. If it is damaged, prints the newest older one, and exits with

@@ -39,6 +39,7 @@ struct s3_place {
     struct child_pool *children;
     struct aws_client *client;
     struct gs_client *google; /* NULL: S3 */
+    char region[32];          /* where the bucket is, as far as is known */
     char bucket[256];
     char prefix[1024]; /* ends with a slash */
 };
@@ -51,6 +52,7 @@ struct s3_call {
     struct str path; /* with its query */
     struct str body;
     enum aws_idempotency care;
+    bool is_new; /* does not replace an object */
     int64_t deadline_ms;
     bool has_result; /* S3 reports some errors with status 200: the root must be a result */
     /* a body that is written to a file, or NULL */
@@ -58,7 +60,7 @@ struct s3_call {
     /* the reply */
     struct buf reply;
     char etag[GS_ETAG_BYTES];
-    bool is_ok;
+    bool is_ok, is_elsewhere; /* the bucket is in another region, which is the place's now */
     struct err err;
 };
 
@@ -118,11 +120,21 @@ static void s3_done(void *context, const struct aws_reply *reply)
     struct s3_call *call = context;
     call->is_ok = reply->is_ok;
     call->err = reply->err;
+    call->is_elsewhere = !reply->is_ok && reply->region.len > 0 &&
+                         reply->region.len < sizeof(call->place->region) &&
+                         !str_is(reply->region, call->place->region);
+    if (call->is_elsewhere) {
+        snprintf(call->place->region, sizeof(call->place->region), "%.*s", STR_ARG(reply->region));
+    }
     if (reply->is_ok) {
         buf_add(&call->reply, reply->body);
         snprintf(call->etag, sizeof(call->etag), "%.*s", STR_ARG(reply->etag));
     } else if (reply->error.status == 404) {
         call->err.kind = ERR_NOT_FOUND;
+    } else if (call->is_new && (reply->error.status == 412 || reply->error.status == 409)) {
+        call->err.kind = ERR_EXISTS; /* 409: another one is being stored now */
+    } else if (reply->may_have_acted) {
+        call->err.kind = ERR_TIMEOUT;
     }
     loop_stop(call->place->loop);
 }
@@ -134,6 +146,7 @@ static bool s3_run_google(struct s3_call *call, struct err *err)
         .method = call->method,
         .path = call->path,
         .body = call->body,
+        .is_new = call->is_new,
         .deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : CALL_MS,
         .body_max = REPLY_BYTES,
         .begin = call->file ? s3_file_begin : NULL,
@@ -144,31 +157,40 @@ static bool s3_run_google(struct s3_call *call, struct err *err)
            s3_check(call, buf_str(&call->reply), err);
 }
 
+static void s3_run_aws(struct s3_call *call)
+{
+    aws_call_start(call->place->client,
+                   &(struct aws_request){
+                       .service = AWS_S3,
+                       .region = str_from(call->place->region),
+                       .action = call->action,
+                       .method = call->method,
+                       .path = call->path,
+                       .body = call->body,
+                       .is_new = call->is_new,
+                       .care = call->care,
+                       .deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : CALL_MS,
+                       .body_max = call->file ? (size_t)call->file->limit + 1 : REPLY_BYTES,
+                       .begin = call->file ? s3_file_begin : NULL,
+                       .bytes = call->file ? s3_file_bytes : NULL,
+                       .check = s3_check,
+                       .done = s3_done,
+                       .context = call,
+                   });
+    loop_run(call->place->loop);
+}
+
+/* S3 says where a bucket is if a call went to another region: then it is made there, once. */
 static bool s3_run(struct s3_call *call, struct err *err)
 {
     buf_init(&call->reply, REPLY_BYTES);
     if (call->place->google) {
         return s3_run_google(call, err);
     }
-    aws_call_start(
-        call->place->client,
-        &(struct aws_request){
-            .service = AWS_S3,
-            .region = aws_client_region(call->place->client).len > 0 ? STR("") : STR("us-east-1"),
-            .action = call->action,
-            .method = call->method,
-            .path = call->path,
-            .body = call->body,
-            .care = call->care,
-            .deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : CALL_MS,
-            .body_max = call->file ? (size_t)call->file->limit + 1 : REPLY_BYTES,
-            .begin = call->file ? s3_file_begin : NULL,
-            .bytes = call->file ? s3_file_bytes : NULL,
-            .check = s3_check,
-            .done = s3_done,
-            .context = call,
-        });
-    loop_run(call->place->loop);
+    s3_run_aws(call);
+    if (call->is_elsewhere) {
+        s3_run_aws(call);
+    }
     *err = call->err;
     return call->is_ok;
 }
@@ -201,7 +223,8 @@ static bool s3_read(int file, char *bytes, size_t size, int64_t at, struct err *
     return true;
 }
 
-static bool s3_put_bytes(struct s3_place *place, const char *key, struct str bytes, struct err *err)
+static bool s3_put_bytes(struct s3_place *place, const char *key, struct str bytes, bool is_new,
+                         struct err *err)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct s3_call call = {.place = place,
@@ -209,7 +232,8 @@ static bool s3_put_bytes(struct s3_place *place, const char *key, struct str byt
                            .method = "PUT",
                            .path = s3_path(place, key, &arena),
                            .body = bytes,
-                           .care = AWS_REPEATABLE};
+                           .care = AWS_REPEATABLE,
+                           .is_new = is_new};
     bool is_put = s3_run(&call, err);
     buf_clear(&call.reply);
     return is_put;
@@ -350,15 +374,16 @@ static bool s3_put(struct store_place *base, const char *key, int file, int64_t 
     bool is_put = s3_read(file, bytes, (size_t)size, 0, err);
     if (is_put) {
         sha256((struct str){bytes, (size_t)size}, ret_digest);
-        is_put = s3_put_bytes(place, key, (struct str){bytes, (size_t)size}, err);
+        is_put = s3_put_bytes(place, key, (struct str){bytes, (size_t)size}, false, err);
     }
     free(bytes);
     return is_put;
 }
 
-static bool s3_put_text(struct store_place *base, const char *key, struct str text, struct err *err)
+static bool s3_put_text(struct store_place *base, const char *key, struct str text, bool is_new,
+                        struct err *err)
 {
-    return s3_put_bytes((struct s3_place *)base, key, text, err);
+    return s3_put_bytes((struct s3_place *)base, key, text, is_new, err);
 }
 
 /* ---- fetching ---- */
@@ -519,6 +544,15 @@ static void s3_close(struct store_place *base)
 static const struct store_place_ops s3_ops = {s3_put,  s3_put_text, s3_get,  s3_get_text,
                                               s3_list, s3_remove,   s3_close};
 
+/* What the user has set, or the region of the cluster. */
+static void s3_set_region(struct s3_place *place)
+{
+    struct str region = aws_client_region(place->client);
+    region = region.len > 0 ? region : str_from(getenv(TRAIN_REGION_VARIABLE));
+    region = region.len > 0 ? region : STR("us-east-1");
+    snprintf(place->region, sizeof(place->region), "%.*s", STR_ARG(region));
+}
+
 bool store_s3_open(const char *where, const char *job, struct store_place **ret_place,
                    struct err *err)
 {
@@ -554,6 +588,9 @@ bool store_s3_open(const char *where, const char *job, struct store_place **ret_
     if (!is_open) {
         s3_close(&place->base);
         return false;
+    }
+    if (place->client) {
+        s3_set_region(place);
     }
     *ret_place = &place->base;
     return true;

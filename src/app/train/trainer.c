@@ -59,7 +59,8 @@ static bool awaits_durable(struct trainer *trainer)
     AUTO_BUF struct buf sources;
     buf_init(&sources, SOURCES_BYTES);
     trainer_add_sources(trainer, job->checkpoint, &sources);
-    return trainer->setup->output && job->checkpoint > job->durable && sources.len > 0;
+    bool may_store = trainer->setup->output && trainer->refusal.kind == ERR_NONE;
+    return may_store && job->checkpoint > job->durable && sources.len > 0;
 }
 
 void trainer_check_durable(struct trainer *trainer, int64_t checkpoint)
@@ -82,7 +83,7 @@ static void on_stored(void *context, const struct child_result *result)
     }
     trainer_say(trainer, "cannot store the last checkpoint on this machine: %s: %.*s",
                 result->err.text, STR_ARG(str_trim(result->output[CHILD_STDERR])));
-    loop_stop(trainer->loop); /* the slots keep it for ten minutes */
+    loop_stop(trainer->loop); /* its nodes keep it for a day */
 }
 
 bool trainer_store(struct trainer *trainer, child_done_fn *done)
@@ -404,6 +405,8 @@ bool trainer_run(const struct trainer_setup *setup, enum train_phase *ret_phase,
     if (is_open) {
         loop_run(trainer->loop);
         *ret_phase = trainer_phase(trainer);
+        is_open = trainer->refusal.kind == ERR_NONE;
+        *err = is_open ? *err : trainer->refusal;
     }
     trainer_close(trainer);
     return is_open;

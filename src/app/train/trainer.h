@@ -45,6 +45,7 @@ struct trainer_setup {
     double cpus, gpus;   /* of one replica */
     const char *output;  /* where checkpoints are stored durably; NULL: nowhere */
     int64_t keep;        /* how many of them */
+    bool is_adopting;    /* take them from the job that they belong to */
     const char *prepare; /* command that prepares a node; NULL: none */
     bool is_cuda_warm;   /* new slots initialize CUDA before they are ready */
     struct train_settings settings;
@@ -72,7 +73,8 @@ struct str trainer_slot_prefix(const char *job, struct str token, struct arena *
 /*
  * Runs until the job has ended. The caller has the lock. On SIGINT or SIGTERM the replicas save and
  * the job stops. A second signal ends the trainer at once, and the job continues without it.
- * `ret_phase` is the last phase of the job.
+ * `ret_phase` is the last phase of the job. Fails with ERR_EXISTS if --output belongs to another
+ * job, and this one has not begun.
  */
 bool trainer_run(const struct trainer_setup *setup, enum train_phase *ret_phase,
                  struct err *err) MUST_USE;

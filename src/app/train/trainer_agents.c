@@ -14,6 +14,7 @@
 
 enum { LINE_BYTES = 1 << 20, SOURCES_BYTES = 32 * 1024 };
 enum { OUTPUT_BYTES = 64 * 1024, STORE_MS = 10 * 60 * 1000 };
+enum { SAVE_CHARS = 16 };
 enum { STRANGERS_MAX = 64, HELLO_MS = 10 * 1000, EXPIRE_MS = 250 };
 
 /* A connection, before or after it has proven that it knows the token. */
@@ -201,6 +202,7 @@ static void take_durable(struct trainer *trainer, struct slot_link *slot,
     struct train_event event = slot_event(slot->slot, TRAIN_DURABLE, report);
     event.value = report->number;
     event.bad = report->bad;
+    event.highest = report->highest;
     if (event.bad > 0) {
         trainer_say(trainer,
                     "checkpoint %" PRId64 " in %s is damaged: %.*s. Checkpoint %" PRId64
@@ -208,6 +210,7 @@ static void take_durable(struct trainer *trainer, struct slot_link *slot,
                     event.bad, trainer->setup->output ? trainer->setup->output : "the store",
                     STR_ARG(str_sub(report->reason, 0, 500)), event.value);
     }
+    trainer->has_output = true;
     trainer_event(trainer, event);
     trainer_check_durable(trainer, event.value);
 }
@@ -219,6 +222,28 @@ static void take_trouble(struct trainer *trainer, struct slot_link *slot,
                 STR_ARG(report->reason));
 }
 
+static bool has_ready_slot(const struct train_job *job)
+{
+    for (size_t i = 0; i < TRAIN_SLOTS_MAX; i++) {
+        if (job->slots[i].state >= TRAIN_SLOT_READY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --output belongs to another job. Before anything runs this one ends: it would begin from zero, or
+ * from what is not its own. Later, its slots keep their checkpoints, and try again. */
+static void take_foreign(struct trainer *trainer, struct slot_link *slot,
+                         const struct agent_report *report)
+{
+    take_trouble(trainer, slot, report);
+    if (!has_ready_slot(&trainer->job) && trainer->refusal.kind == ERR_NONE) {
+        err_set(&trainer->refusal, ERR_EXISTS, "%.*s", STR_ARG(str_sub(report->reason, 0, 500)));
+        trainer_stop(trainer);
+    }
+}
+
 typedef void take_fn(struct trainer *trainer, struct slot_link *slot,
                      const struct agent_report *report);
 
@@ -227,7 +252,7 @@ static take_fn *const takers[AGENT_REPORT_KINDS] = {
     [AGENT_CHECKPOINT] = take_checkpoint, [AGENT_PREPARED] = take_prepared,
     [AGENT_STARTED] = take_started,       [AGENT_LEAVING] = take_leaving,
     [AGENT_NOT_COPIED] = take_not_copied, [AGENT_DURABLE] = take_durable,
-    [AGENT_TROUBLE] = take_trouble,
+    [AGENT_TROUBLE] = take_trouble,       [AGENT_FOREIGN] = take_foreign,
 };
 
 /* ---- connections that have proven nothing ---- */
@@ -297,6 +322,8 @@ static void send_welcome(struct trainer *trainer, struct slot_link *slot,
     json_put_text(welcome, "output", str_from(setup->output));
     json_put_number(welcome, "keep", setup->keep);
     json_put_text(welcome, "prepare", str_from(setup->prepare));
+    json_put_flag(welcome, "adopt",
+                  (setup->is_adopting || trainer->is_old_owner) && !trainer->has_output);
     json_put_flag(welcome, "warm_cuda", setup->is_cuda_warm);
     put_proof(trainer, welcome, slot->slot, report);
     trainer_send(slot, welcome);
@@ -318,6 +345,9 @@ static void report_hello(struct trainer *trainer, struct slot_link *slot,
 {
     struct train_event event = slot_event(slot->slot, TRAIN_CONNECTED, report);
     event.value = report->checkpoint;
+    if (report->number > 0 || report->highest > 0) {
+        take_durable(trainer, slot, report);
+    }
     trainer_event(trainer, event);
     take_complete(trainer, slot, report);
     if (report->is_prepared) {
@@ -349,6 +379,8 @@ static void take_hello(struct caller *caller, const struct agent_report *report)
     }
     if (!slot || !train_job_slot(&trainer->job, id)) {
         json_t *leave = trainer_message("leave", 0); /* not needed any more */
+        /* It was given up while it had no connection, and may have the newest checkpoint. */
+        json_put_flag(leave, "keep", !train_job_is_over(&trainer->job));
         put_proof(trainer, leave, id, report);
         link_send(caller->link, leave);
         line_link_finish(caller->link);
@@ -502,6 +534,16 @@ static const struct slot_link *find_rank_0(struct trainer *trainer)
     return NULL;
 }
 
+/* All replicas of a generation get the same one. */
+static struct str save_of(struct trainer *trainer, int64_t generation)
+{
+    if (trainer->save_generation != generation) {
+        trainer->save_generation = generation;
+        mac_random(trainer->save);
+    }
+    return (struct str){trainer->save, SAVE_CHARS};
+}
+
 void trainer_start_replica(struct trainer *trainer, const struct train_action *action)
 {
     const struct slot_link *master = find_rank_0(trainer);
@@ -515,6 +557,7 @@ void trainer_start_replica(struct trainer *trainer, const struct train_action *a
     json_put_number(message, "nodes", place.nodes);
     json_put_text(message, "master_host", str_from(master ? master->host : ""));
     json_put_number(message, "master_port", master ? master->free_port : 0);
+    json_put_text(message, "save", save_of(trainer, action->generation));
     trainer_put_supervisor(trainer, message);
     put_sources(trainer, message, action->checkpoint);
     trainer_send(trainer_slot(trainer, action->slot), message);

@@ -5,7 +5,7 @@
  *
  *     {"request": "status"}  -> the state of the job, see train_view.h
  *     {"request": "stop"}    saves and ends the job; the connection closes when it has ended
- *     {"request": "store"}   -> {"stored": 1004}, when the newest checkpoint is in FOLDER/kept
+ *     {"request": "store"}   -> {"stored": 1000000004}: the newest checkpoint is in FOLDER/kept
  *
  * An error is {"error": "..."}.
  */

@@ -92,6 +92,12 @@ struct trainer {
     double priced;    /* time of the last request for prices */
     double last_step; /* of the current generation */
     char token[TRAINER_TOKEN_SIZE];
+    char id[TRAINER_TOKEN_SIZE];   /* random; another one after the job was complete */
+    char save[TRAINER_TOKEN_SIZE]; /* of all saves of the generation `save_generation` */
+    int64_t save_generation;
+    bool is_old_owner;            /* an earlier release has used --output, and left no owner */
+    bool has_output;              /* --output is this job's */
+    struct err refusal;           /* why the job cannot begin; ERR_NONE: it can */
     char host[TRAINER_HOST_SIZE]; /* where agents connect; empty until Ray reports it */
     uint16_t port;
     int server_pid; /* serves the user's files */

@@ -59,6 +59,7 @@ bool trainer_order_read(struct str line, struct arena *arena, struct trainer_ord
         .parts = json_take_number(message, "parts", 0, INT32_MAX),
         .sources = json_take_text(message, "sources", arena),
         .is_durable = json_is_true(json_object_get(message, "is_durable")),
+        .save = json_take_text(message, "save", arena),
         .script_kind = json_take_text(message, "kind", arena),
         .python = json_take_text(message, "python", arena),
         .script = json_take_text(message, "script", arena),
@@ -67,6 +68,8 @@ bool trainer_order_read(struct str line, struct arena *arena, struct trainer_ord
         .prepare = json_take_text(message, "prepare", arena),
         .keep = json_take_number(message, "keep", 1, INT32_MAX),
         .is_cuda_warm = json_is_true(json_object_get(message, "warm_cuda")),
+        .is_kept = json_is_true(json_object_get(message, "keep")),
+        .is_adopting = json_is_true(json_object_get(message, "adopt")),
     };
     order_place(message, "rank", "world", &ret_order->rank, &ret_order->world);
     order_place(message, "local_rank", "local_world", &ret_order->local_rank,

@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/train/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +30,8 @@ enum trainer_order_kind {
 };
 
 /* The checkpoints of the generation can still be numbered. */
-#define ORDER_GENERATION_MAX (INT64_C(1) << 50)
-#define ORDER_CHECKPOINT_MAX (INT64_C(1) << 60)
+#define ORDER_GENERATION_MAX TRAIN_GENERATION_MAX
+#define ORDER_CHECKPOINT_MAX TRAIN_CHECKPOINT_MAX
 
 struct trainer_order {
     enum trainer_order_kind kind;
@@ -42,12 +43,15 @@ struct trainer_order {
     int64_t checkpoint, parts;
     struct str sources; /* of the checkpoint */
     bool is_durable;    /* it is only in the durable store */
+    struct str save;    /* START: the same for all parts of a save of this generation */
+    bool is_kept;       /* LEAVE: the slot's checkpoints stay for another slot of the job */
     /* WELCOME */
     struct str script_kind, python, script, code, output, prepare;
     const char **args; /* ends with NULL */
     size_t arg_count;
     int64_t keep; /* at least 1 */
     bool is_cuda_warm;
+    bool is_adopting; /* the durable store becomes this job's */
 };
 
 /* Fails with ERR_PROTOCOL. Texts are in `arena`. */

@@ -6,6 +6,7 @@
  * times out.
  */
 #include "app/program.h"
+#include "app/train/store_place.h"
 #include "app/train/trainer_internal.h"
 #include "base/encode.h"
 #include "base/require.h"
@@ -15,6 +16,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -272,7 +274,9 @@ void trainer_submit(struct trainer *trainer, uint32_t slot)
         {STR("SHOAL_TRAIN_PORT"), arena_printf(&arena, "%u", trainer->port)},
         {STR("SHOAL_TRAIN_TOKEN"), str_from(trainer->token)},
         {STR("SHOAL_TRAIN_JOB"), str_from(setup->job)},
+        {STR("SHOAL_TRAIN_ID"), str_from(trainer->id)},
         {STR("SHOAL_TRAIN_SLOT"), arena_printf(&arena, "%u", slot)},
+        {STR(TRAIN_REGION_VARIABLE), str_from(getenv(TRAIN_REGION_VARIABLE))},
         {STR("RAY_JOB_STOP_WAIT_TIME_S"),
          arena_printf(&arena, "%" PRId64,
                       setup->settings.checkpoint_timeout / 1000 + STOP_EXTRA_S)},

@@ -128,6 +128,7 @@ static void add_private(const struct trainer *trainer, json_t *record)
         json_array_append_new(checkpoints, row);
     }
     json_put_text(record, "token", str_from(trainer->token));
+    json_put_text(record, "id", str_from(trainer->id));
     json_put_number(record, "port", trainer->port);
     json_put_number(record, "supervisor_port", trainer->supervisor_port);
     json_put_number(record, "steps_done", trainer_steps_done(trainer));
@@ -185,8 +186,8 @@ static void load_slots(struct trainer *trainer, const json_t *slots)
             .state = (enum train_slot_state)json_take_number(row, "state", TRAIN_SLOT_PENDING,
                                                              TRAIN_SLOT_RETURNED),
             .rank = json_take_number(row, "rank", 0, TRAIN_SLOTS_MAX) - 1,
-            .checkpoint = json_take_number(row, "checkpoint", 0, INT64_MAX),
-            .part = json_take_number(row, "part", 0, INT64_MAX),
+            .checkpoint = json_take_number(row, "checkpoint", 0, TRAIN_CHECKPOINT_MAX),
+            .part = json_take_number(row, "part", 0, TRAIN_CHECKPOINT_MAX),
             .parts = json_take_number(row, "parts", 0, TRAIN_SLOTS_MAX),
             .deadline = -1,
         };
@@ -212,6 +213,8 @@ static void continue_ended(struct trainer *trainer)
         job->stored = 0;
         trainer->progress = (struct train_progress){0};
         job->durable = 0;
+        mac_random(trainer->id); /* what the complete one left in --output is not continued */
+        trainer->is_old_owner = false;
         trainer->size = (struct trainer_size){0};
     }
     job->phase = TRAIN_WAITING;
@@ -229,10 +232,22 @@ static void load_progress(struct trainer *trainer, const json_t *record)
     for (size_t i = 0; i < json_array_size(checkpoints); i++) {
         const json_t *row = json_array_get(checkpoints, i);
         progress->step = json_take_number(row, "step", 0, TRAIN_STEPS_MAX);
-        train_progress_saved(progress, json_take_number(row, "number", 0, INT64_MAX));
+        train_progress_saved(progress, json_take_number(row, "number", 0, TRAIN_CHECKPOINT_MAX));
     }
     progress->base = json_take_number(record, "base_step", 0, TRAIN_STEPS_MAX);
     progress->step = json_take_number(record, "step", 0, TRAIN_STEPS_MAX);
+}
+
+/* Earlier releases wrote none. */
+static void load_id(struct trainer *trainer, const json_t *record)
+{
+    struct str id = json_take_text(record, "id", &trainer->arena);
+    if (id.len > 0) {
+        snprintf(trainer->id, sizeof(trainer->id), "%.*s", STR_ARG(id));
+    } else {
+        mac_random(trainer->id);
+        trainer->is_old_owner = json_take_number(record, "durable", 0, TRAIN_CHECKPOINT_MAX) > 0;
+    }
 }
 
 static void load_record(struct trainer *trainer, const json_t *record)
@@ -244,15 +259,16 @@ static void load_record(struct trainer *trainer, const json_t *record)
     trainer->supervisor_port = (uint16_t)json_take_number(record, "supervisor_port", 0, UINT16_MAX);
     trainer->size.done = (double)json_take_number(record, "steps_done", 0, TRAIN_STEPS_MAX);
     job->phase = (enum train_phase)json_take_number(record, "phase", 0, TRAIN_STOPPED);
-    job->generation = json_take_number(record, "generation", 0, INT64_MAX);
+    job->generation = json_take_number(record, "generation", 0, TRAIN_GENERATION_MAX);
     job->world = json_take_number(record, "world", 0, TRAIN_SLOTS_MAX);
-    job->checkpoint = json_take_number(record, "checkpoint", 0, INT64_MAX);
+    job->checkpoint = json_take_number(record, "checkpoint", 0, TRAIN_CHECKPOINT_MAX);
     job->last_slot = (uint32_t)json_take_number(record, "last_slot", 0, UINT32_MAX);
     job->has_stepped = json_is_true(json_object_get(record, "has_stepped"));
-    job->stored = json_take_number(record, "stored", 0, INT64_MAX);
+    job->stored = json_take_number(record, "stored", 0, TRAIN_CHECKPOINT_MAX);
+    load_id(trainer, record);
     load_progress(trainer, record);
     trainer_load_speeds(trainer, json_object_get(record, "speeds"));
-    job->durable = json_take_number(record, "durable", 0, INT64_MAX);
+    job->durable = json_take_number(record, "durable", 0, TRAIN_CHECKPOINT_MAX);
     if (job->phase < TRAIN_SUCCEEDED) {
         load_slots(trainer, json_object_get(record, "slots"));
     } else {
@@ -275,6 +291,7 @@ bool trainer_load(struct trainer *trainer, bool *ret_is_resumed, struct err *err
     *ret_is_resumed = file_stat(path).kind == FILE_REGULAR;
     if (!*ret_is_resumed) {
         mac_random(trainer->token);
+        mac_random(trainer->id);
         return true;
     }
     if (!file_read_secret(path, &text, err) ||

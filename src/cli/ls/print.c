@@ -103,7 +103,8 @@ struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster,
     if (account_is_expired(cluster, now)) {
         return STR("shoal gc");
     }
-    if (cluster->state == ACCOUNT_STOPPED && owner->name.len > 0) {
+    bool is_idle = cluster->state == ACCOUNT_STOPPED || cluster->state == ACCOUNT_FAILED;
+    if (is_idle && owner->name.len > 0) {
         struct str project = owner->project;
         return arena_printf(arena, "shoal down %.*s --region %.*s%s%.*s",
                             STR_ARG(ls_print_quoted(arena, owner->name)), STR_ARG(owner->region),
@@ -254,8 +255,9 @@ static struct ls_print_row ls_print_row_of(struct arena *arena, const struct ls_
 static const char *ls_print_colour_of(enum account_state state)
 {
     static const char *const colours[ACCOUNT_STATE_COUNT] = {
-        [ACCOUNT_UP] = "\033[32m",      [ACCOUNT_STARTING] = "", [ACCOUNT_PARTLY] = "\033[33m",
-        [ACCOUNT_STOPPED] = "\033[33m", [ACCOUNT_ENDING] = "",   [ACCOUNT_LEFTOVER] = "\033[33m"};
+        [ACCOUNT_UP] = "\033[32m",      [ACCOUNT_FAILED] = "\033[31m",  [ACCOUNT_STARTING] = "",
+        [ACCOUNT_PARTLY] = "\033[33m",  [ACCOUNT_STOPPED] = "\033[33m", [ACCOUNT_ENDING] = "",
+        [ACCOUNT_LEFTOVER] = "\033[33m"};
     return colours[state];
 }
 
@@ -338,7 +340,7 @@ struct account_cost ls_total(const struct ls_view *view)
 }
 
 /* The time of the oldest price from this source; INT64_MAX: none. */
-static int64_t oldest_of(const struct account_prices *prices, enum price_source source)
+static int64_t oldest_of(const struct price_table *prices, enum price_source source)
 {
     int64_t oldest = INT64_MAX;
     for (size_t i = 0; i < prices->count; i++) {
@@ -356,7 +358,7 @@ static void ls_print_add_moment(struct buf *out, int64_t moment, size_t from, si
     buf_add(out, str_sub(buf_str(&text), from, to));
 }
 
-static void ls_print_add_sources(struct buf *out, const struct account_prices *prices)
+static void ls_print_add_sources(struct buf *out, const struct price_table *prices)
 {
     enum { DATE = 10, CLOCK_FROM = 11, CLOCK_TO = 16 }; /* offsets in "2026-11-15T08:15:56.123Z" */
     int64_t list = oldest_of(prices, PRICE_FROM_LIST);

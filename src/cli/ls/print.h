@@ -8,7 +8,7 @@
 
 struct ls_view {
     const struct account *account;
-    struct account_prices prices;
+    struct price_table prices;
     int64_t now; /* seconds since 1970 */
 };
 

@@ -48,9 +48,10 @@ static const char *state_name(enum machine_state state)
 }
 
 static struct value *machine_record(struct arena *arena, const struct ls_view *view,
+                                    const struct account_cluster *cluster,
                                     const struct account_machine *machine)
 {
-    struct price_known known = account_price_of_machine(machine, &view->prices);
+    struct price_known known = account_price_of_machine(cluster, machine, &view->prices);
     bool is_known = known.price != PRICE_UNKNOWN;
     struct value *record = record_new(arena);
     record_text(arena, record, "id", machine->id);
@@ -99,7 +100,8 @@ static void set_parts(struct arena *arena, struct value *record, const struct ls
                    (int64_t)cluster->counts[state]);
     }
     for (size_t i = 0; i < cluster->machine_count; i++) {
-        value_list_add(arena, instances, machine_record(arena, view, &cluster->machines[i]));
+        value_list_add(arena, instances,
+                       machine_record(arena, view, cluster, &cluster->machines[i]));
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
         value_list_add(arena, volumes, volume_record(arena, &cluster->volumes[i]));

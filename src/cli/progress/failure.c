@@ -132,8 +132,8 @@ static bool failure_is_alike(const struct node_view *a, const struct node_view *
 {
     const struct node_failure *x = &a->failure;
     const struct node_failure *y = &b->failure;
-    return a->is_head == b->is_head && str_eq(x->step, y->step) && str_eq(x->path, y->path) &&
-           str_eq(x->command, y->command) && x->status == y->status;
+    return str_eq(x->step, y->step) && str_eq(x->path, y->path) && str_eq(x->command, y->command) &&
+           x->status == y->status;
 }
 
 /* Selects the nodes that are described in detail. */

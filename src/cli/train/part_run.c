@@ -22,8 +22,8 @@ static bool stop_refused(const struct train_view *view, struct arena *arena, str
     return err_set(
         err, ERR_NOT_FOUND,
         "the trainer of job %s is gone. Its replicas continue for up to ten minutes without it; "
-        "after that, the steps since the last stored checkpoint are lost. To save them: %.*s, then "
-        "stop the job",
+        "then they save and end, and their nodes keep the newest checkpoint for a day. To store it "
+        "on the head: %.*s, then stop the job",
         name, STR_ARG(resume));
 }
 

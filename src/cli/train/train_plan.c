@@ -288,6 +288,7 @@ bool train_plan_places(struct train_plan *plan, const struct train_fields *given
                             : arena_printf(plan->arena, "%.*s:6379", STR_ARG(host)).ptr;
     setup->python = given->python ? given->python : "python3";
     setup->output = given->output;
+    setup->is_adopting = given->is_adopting;
     setup->prepare = given->prepare;
     setup->is_cuda_warm = given->is_cuda_warm;
     struct str folder = file_expand_home(plan->arena, STR("~/.shoal/train"));
@@ -321,6 +322,9 @@ static bool plan_check_args(const struct train_fields *given, struct err *err)
                        "the arguments of the script have more than %d KB; write them to a file in "
                        "the working directory",
                        ARGS_BYTES_MAX / 1024);
+    }
+    if (given->is_adopting && !given->output) {
+        return err_set(err, ERR_USAGE, "--adopt needs --output, which has the checkpoints");
     }
     return !given->output || store_where_check(given->output, err);
 }

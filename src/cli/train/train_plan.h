@@ -25,6 +25,7 @@ struct train_fields {
     bool is_continued; /* by `train resume`: the files are copied already */
     const char *output, *prepare;
     const char *keep;
+    bool is_adopting;
     const char *called; /* the cluster file that the user named on another machine */
 };
 

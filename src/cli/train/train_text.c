@@ -177,7 +177,7 @@ static const char *status_advice(const struct train_view *view)
     return view->phase == TRAIN_SUCCEEDED || view->is_running ? NULL
            : view->phase < TRAIN_SUCCEEDED
                ? "The trainer of this job is gone. Its replicas continue for ten minutes without "
-                 "it. To reconnect to them"
+                 "it, and their nodes keep the newest checkpoint for a day. To continue"
                : "To continue";
 }
 

@@ -32,5 +32,7 @@ void check_names(const struct check *check);    /* cluster name, dates where tex
 void check_aws(const struct check *check);      /* machine types, RunInstances parameters */
 void check_gcp(const struct check *check);      /* machine types, Instance fields, labels, TPUs */
 void check_region(const struct check *check);   /* regions and zones of AWS */
-void check_release(const struct check *check);  /* unsupported or alpha features, old Ray */
-void check_clouds(const struct check *check);   /* keys that a provider requires */
+bool check_region_is_known(struct str region);
+struct str check_region_nearest(struct str region); /* may be empty */
+void check_release(const struct check *check);      /* unsupported or alpha features, old Ray */
+void check_clouds(const struct check *check);       /* keys that a provider requires */

@@ -38,6 +38,12 @@ static void check_access(const struct check *check, struct str type)
 {
     const struct value *access = value_path(check->tree, "metadata.shoal.access");
     const struct value *from = value_path(check->tree, "metadata.shoal.ssh_from");
+    const struct value *firewall = value_path(check->tree, "metadata.shoal.firewall");
+    if (firewall && !str_is(type, "gcp")) {
+        diag_warn(check->diags, "ignored-key", firewall->place,
+                  "metadata.shoal.firewall has no effect with provider.type %.*s",
+                  STR_ARG(str_sub(type, 0, 40)));
+    }
     if (!str_is(value_text(access), "ssm")) {
         return;
     }
@@ -48,6 +54,99 @@ static void check_access(const struct check *check, struct str type)
     } else if (from) {
         diag_warn(check->diags, "ignored-key", from->place,
                   "metadata.shoal.ssh_from has no effect with access: ssm: no port is opened");
+    }
+}
+
+/* ---- tags and the head's role ---- */
+
+static bool is_label(struct str text, bool is_key)
+{
+    bool ok = text.len <= 63 && (!is_key || text.len > 0);
+    for (size_t i = 0; i < text.len && ok; i++) {
+        char c = text.ptr[i];
+        bool is_letter = c >= 'a' && c <= 'z';
+        ok = is_letter || (!(is_key && i == 0) && ((c >= '0' && c <= '9') || c == '-' || c == '_'));
+    }
+    return ok;
+}
+
+static void check_tag(const struct check *check, const struct value_entry *entry, bool is_gcp)
+{
+    enum { TAG_KEY_MAX = 128, TAG_VALUE_MAX = 256 };
+    struct str key = value_text(entry->key);
+    struct str value = value_text(entry->value);
+    const char *why = NULL;
+    if (str_starts(key, "shoal-") || str_starts(key, "ray-") || str_starts(key, "aws:")) {
+        why = "shoal-, ray- and aws: are reserved";
+    } else if (is_gcp && (!is_label(key, true) || !is_label(value, false))) {
+        why = "labels of Google Cloud have lower-case letters, digits, - and _, at most 63 of "
+              "them, and keys begin with a letter";
+    } else if (key.len == 0 || key.len > TAG_KEY_MAX || value.len > TAG_VALUE_MAX) {
+        why = "a key has 1 to 128 characters, a value at most 256";
+    }
+    if (why) {
+        diag_error(check->diags, "bad-value", entry->key->place,
+                   "metadata.shoal.tags: \"%.*s\" cannot be used: %s",
+                   STR_ARG(str_sub(key, 0, 100)), why);
+    }
+}
+
+static void check_tags(const struct check *check, struct str type)
+{
+    enum { OWN_TAGS_MAX = 20 };
+    const struct value *tags = value_path(check->tree, "metadata.shoal.tags");
+    bool is_gcp = str_is(type, "gcp");
+    if (!value_is(tags, VALUE_MAP)) {
+        return; /* the schema reports other types */
+    }
+    if (!is_gcp && !str_is(type, "aws")) {
+        diag_warn(check->diags, "ignored-key", tags->place,
+                  "metadata.shoal.tags has no effect with provider.type %.*s",
+                  STR_ARG(str_sub(type, 0, 40)));
+        return;
+    }
+    for (size_t i = 0; i < tags->map.count; i++) {
+        check_tag(check, &tags->map.entries[i], is_gcp);
+    }
+    if (tags->map.count > OWN_TAGS_MAX) {
+        diag_error(check->diags, "bad-value", tags->place,
+                   "metadata.shoal.tags has %zu tags, and at most %d fit", tags->map.count,
+                   OWN_TAGS_MAX);
+    }
+}
+
+static void check_arn(const struct check *check, const char *key, const struct value *value)
+{
+    if (value_is(value, VALUE_STRING) && !str_starts(value->text, "arn:")) {
+        diag_error(check->diags, "bad-value", value->place,
+                   "metadata.shoal.%s must be an ARN, not \"%.*s\"", key,
+                   STR_ARG(str_sub(value->text, 0, 100)));
+    }
+}
+
+/* They are for the role that Shoal creates. */
+static void check_head_role(const struct check *check, struct str type)
+{
+    static const char *const keys[] = {"permissions_boundary", "head_policies"};
+    const struct value *shoal = value_path(check->tree, "metadata.shoal");
+    const struct value *head = value_get(value_get_c(check->tree, "available_node_types"),
+                                         value_text(value_get_c(check->tree, "head_node_type")));
+    bool has_profile = value_get_c(value_get_c(head, "node_config"), "IamInstanceProfile") != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const struct value *value = value_get_c(shoal, keys[i]);
+        if (!value) {
+            continue;
+        }
+        if (!str_is(type, "aws") || has_profile) {
+            diag_warn(check->diags, "ignored-key", value->place,
+                      "metadata.shoal.%s has no effect: %s", keys[i],
+                      has_profile ? "the file names the head's IamInstanceProfile"
+                                  : "only heads on AWS have a role from Shoal");
+        }
+        check_arn(check, keys[i], value);
+        for (size_t k = 0; value_is(value, VALUE_LIST) && k < value->list.count; k++) {
+            check_arn(check, keys[i], value->list.items[k]);
+        }
     }
 }
 
@@ -94,6 +193,8 @@ void check_clouds(const struct check *check)
     struct str type = value_text(value_path(check->tree, "provider.type"));
     check_idle_terminate(check);
     check_access(check, type);
+    check_tags(check, type);
+    check_head_role(check, type);
     if (str_is(type, "aws")) {
         check_clouds_need(check, "region", "us-west-2");
     } else if (str_is(type, "gcp")) {

@@ -216,6 +216,54 @@ static const struct value *check_gcp_option(const struct value *node, const char
     return found;
 }
 
+static const struct value *check_gcp_item(const struct value *node, const char *key)
+{
+    const struct value *items = value_path(node, "metadata.items");
+    for (size_t i = 0; value_is(items, VALUE_LIST) && i < items->list.count; i++) {
+        const struct value *item = items->list.items[i];
+        if (str_is(value_text(value_get_c(item, "key")), key)) {
+            return value_get_c(item, "value");
+        }
+    }
+    return NULL;
+}
+
+/* Plain images have no driver: Ray places tasks on the node, and they fail in CUDA. Images of other
+ * projects are custom, or have a driver. */
+static void check_gcp_driver(const struct check *check, const struct value_entry *type)
+{
+    static const char *const plain[] = {"ubuntu-os-cloud",   "debian-cloud", "centos-cloud",
+                                        "rocky-linux-cloud", "rhel-cloud",   "suse-cloud"};
+    const struct value *node = value_get_c(type->value, "node_config");
+    const struct value *disks = value_get_c(node, "disks");
+    bool has_disk = value_is(disks, VALUE_LIST) && disks->list.count > 0;
+    const struct value *image = value_path(has_disk ? disks->list.items[0] : NULL,
+                                           "initializeParams.sourceImage");
+    struct str rest = value_text(image);
+    size_t at = str_find(rest, "projects/");
+    rest = str_sub(rest, at == SIZE_MAX ? rest.len : at, rest.len);
+    (void)str_cut(&rest, '/');
+    struct str project = str_cut(&rest, '/');
+    bool is_lazy = str_is(project, "deeplearning-platform-release") &&
+                   !value_is_true(check_gcp_item(node, "install-nvidia-driver"));
+    bool is_plain = false;
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        is_plain = is_plain || str_is(project, plain[i]);
+    }
+    if ((is_plain || is_lazy) && !check_gcp_item(node, "startup-script")) {
+        struct diag *diag = diag_warn(
+            check->diags, "gpu-driver", image->place, "node type %.*s has GPUs, and this image %s",
+            STR_ARG(value_text(type->key)),
+            is_plain ? "has no NVIDIA driver" : "installs its driver only on request");
+        diag_hint(check->diags, diag,
+                  is_plain
+                      ? "use, for example, projects/ubuntu-os-accelerator-images/global/images/"
+                        "family/ubuntu-accelerator-2204-amd64-with-nvidia-580"
+                      : "add to node_config: metadata: {items: [{key: install-nvidia-driver, "
+                        "value: \"True\"}]}");
+    }
+}
+
 static void check_gcp_scheduling(const struct check *check, const struct value_entry *type,
                                  const struct machine_type *machine)
 {
@@ -231,6 +279,9 @@ static void check_gcp_scheduling(const struct check *check, const struct value_e
         diag_hint(check->diags, diag, "use spot instances for workers only");
     }
     bool has_gpus = machine->gpus > 0 || value_is_true(value_get_c(node, "guestAccelerators"));
+    if (has_gpus) {
+        check_gcp_driver(check, type);
+    }
     struct str action = value_text(check_gcp_option(node, "onHostMaintenance"));
     if (has_gpus && !is_spot && !str_is(action, "TERMINATE") &&
         !value_get_c(node, "sourceInstanceTemplate")) {
@@ -300,11 +351,44 @@ static void check_gcp_tpu(const struct check *check, const struct value_entry *t
                                        "support: all hosts of a pod are created and deleted "
                                        "together, and Shoal scales single nodes",
                                        STR_ARG(tpu));
-        diag_hint(check->diags, diag, "use `ray up`, or a TPU with one host, as v4-8");
+        diag_hint(check->diags, diag, "use `ray up` for clusters with TPUs");
     } else {
-        diag_warn(check->diags, "tpu", place,
-                  "TPU nodes are not supported by `shoal up`: it creates Compute Engine instances "
-                  "only");
+        struct diag *diag = diag_error(check->diags, "tpu", place,
+                                       "`shoal up` cannot launch TPU nodes: it creates Compute "
+                                       "Engine instances only");
+        diag_hint(check->diags, diag, "use `ray up` for clusters with TPUs");
+    }
+}
+
+/* False, empty, or a map of such: the launch leaves it out. */
+static bool check_gcp_is_void(const struct value *value)
+{
+    if (value_is(value, VALUE_MAP)) {
+        bool is_void = true;
+        for (size_t i = 0; i < value->map.count; i++) {
+            is_void = is_void && check_gcp_is_void(value->map.entries[i].value);
+        }
+        return is_void;
+    }
+    return !value_is_true(value);
+}
+
+/* Fields of an instance that Google's bulkInsert, by which Shoal launches, does not have. */
+static void check_gcp_fields(const struct check *check, const struct value *node)
+{
+    static const char *const fields[] = {
+        "deletionProtection",    "displayDevice",
+        "instanceEncryptionKey", "shieldedInstanceIntegrityPolicy",
+        "sourceMachineImage",    "sourceMachineImageEncryptionKey"};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        const struct value_entry *entry = value_entry_c(node, fields[i]);
+        if (entry && !check_gcp_is_void(entry->value)) {
+            struct diag *diag = diag_error(check->diags, "unsupported", entry->key->place,
+                                           "Shoal cannot launch instances with %s: Google's "
+                                           "bulkInsert does not have it",
+                                           fields[i]);
+            diag_hint(check->diags, diag, "remove it");
+        }
     }
 }
 
@@ -316,12 +400,13 @@ static void check_gcp_node(const struct check *check, const struct value_entry *
         return;
     }
     const struct value *machine = value_get_c(node, "machineType");
-    if (!machine &&
+    if ((!machine || value_is(machine, VALUE_NULL)) &&
         (value_get_c(node, "acceleratorType") || value_get_c(node, "acceleratorConfig"))) {
         check_gcp_tpu(check, type);
         return;
     }
     check_params(check, CATALOG_GCE, node);
+    check_gcp_fields(check, node);
     check_gcp_labels(check, value_get_c(node, "labels"));
     const struct value *disks = value_get_c(node, "disks");
     for (size_t i = 0; value_is(disks, VALUE_LIST) && i < disks->list.count; i++) {
@@ -336,8 +421,8 @@ static void check_gcp_node(const struct check *check, const struct value_entry *
     } else if (machine->kind == VALUE_STRING) {
         check_gcp_machine(check, type, machine);
     } else if (!diag_has(check->diags, "wrong-type", machine->place)) {
-        diag_error(check->diags, "wrong-type", machine->place, "machineType must be text, not %s",
-                   value_kind_text(machine));
+        diag_error(check->diags, value_is(machine, VALUE_NULL) ? "bad-value" : "wrong-type",
+                   machine->place, "machineType must be text, not %s", value_kind_text(machine));
     }
 }
 

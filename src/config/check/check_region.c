@@ -15,7 +15,7 @@ static const char *const regions[] = {
     "us-gov-west-1",  "us-west-1",      "us-west-2",
 };
 
-static bool check_region_is_known(struct str region)
+bool check_region_is_known(struct str region)
 {
     for (size_t i = 0; i < ARRAY_LEN(regions); i++) {
         if (str_is(region, regions[i])) {
@@ -25,14 +25,19 @@ static bool check_region_is_known(struct str region)
     return false;
 }
 
-static void warn_of_region(const struct check *check, const struct value *region)
+struct str check_region_nearest(struct str region)
 {
     struct suggest suggest;
-    suggest_start(&suggest, region->text);
+    suggest_start(&suggest, region);
     for (size_t i = 0; i < ARRAY_LEN(regions); i++) {
         suggest_offer(&suggest, str_from(regions[i]));
     }
-    struct str best = suggest_best(&suggest);
+    return suggest_best(&suggest);
+}
+
+static void warn_of_region(const struct check *check, const struct value *region)
+{
+    struct str best = check_region_nearest(region->text);
     struct diag *diag = diag_warn(check->diags, "region", region->place,
                                   "\"%.*s\" is not an AWS region that this release knows",
                                   STR_ARG(str_sub(region->text, 0, 60)));

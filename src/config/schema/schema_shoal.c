@@ -14,8 +14,18 @@ static const struct schema_key price_keys[] = {
 static const struct schema_object prices_object = {"metadata.shoal.prices", price_keys,
                                                    ARRAY_LEN(price_keys), SCHEMA_EXTRA_ERROR};
 
+static const struct schema_key tag_keys[] = {
+    {.name = "*",
+     .types = SCHEMA_STRING,
+     .help = "The value of a tag.",
+     .example = "tags: {CostCenter: \"1234\"}"},
+};
+static const struct schema_object tags_object = {"metadata.shoal.tags", tag_keys,
+                                                 ARRAY_LEN(tag_keys), SCHEMA_EXTRA_ERROR};
+
 static const char *const planners[] = {"ray", "price", NULL};
 static const char *const gcs_stores[] = {"memory", "disk", NULL};
+static const char *const firewalls[] = {"own", "none", NULL};
 static const char *const accesses[] = {"ssh", "ssm", NULL};
 static const char *const fallbacks[] = {"none", "on-demand", NULL};
 
@@ -30,7 +40,7 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_OBJECT,
      .object = &prices_object,
      .fallback = "read from the cloud; unknown prices are shown as unknown",
-     .help = "Prices by instance type, in US dollars per hour.",
+     .help = "Prices by instance type or node type, in US dollars per hour.",
      .example = "prices: {m5.large: 0.096, g5.xlarge: 1.006}"},
     {.name = "max_hourly_cost",
      .types = SCHEMA_NUMBER,
@@ -69,6 +79,13 @@ static const struct schema_key shoal_keys[] = {
      .fallback = "this machine's address",
      .help = "Address ranges that can connect to the nodes over ssh.",
      .example = "ssh_from: [198.51.100.0/24]"},
+    {.name = "firewall",
+     .types = SCHEMA_STRING,
+     .choices = firewalls,
+     .fallback = "own",
+     .help = "Google Cloud only: own makes firewall rules for the cluster; none makes no rules, "
+             "because others have made them (shared VPC).",
+     .example = "firewall: none"},
     {.name = "access",
      .types = SCHEMA_STRING,
      .choices = accesses,
@@ -78,6 +95,27 @@ static const struct schema_key shoal_keys[] = {
          "AWS Session Manager; no port is open). ssm needs the programs aws and "
          "session-manager-plugin here and the SSM agent in the image.",
      .example = "access: ssm"},
+    {.name = "tags",
+     .types = SCHEMA_OBJECT,
+     .object = &tags_object,
+     .fallback = "none",
+     .help =
+         "Tags of everything that Shoal creates in AWS; on Google Cloud labels of instances and "
+         "disks.",
+     .example = "tags: {CostCenter: \"1234\", Team: vision}"},
+    {.name = "permissions_boundary",
+     .types = SCHEMA_STRING,
+     .fallback = "none",
+     .help = "ARN of the permissions boundary of the head's role on AWS; used when the role is "
+             "created.",
+     .example = "permissions_boundary: arn:aws:iam::123456789012:policy/Boundary"},
+    {.name = "head_policies",
+     .types = SCHEMA_ARRAY,
+     .item_types = SCHEMA_STRING,
+     .fallback = "none",
+     .help = "ARNs of managed policies that the head's role on AWS gets besides its own. What its "
+             "own policy denies stays denied.",
+     .example = "head_policies: [\"arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess\"]"},
     {.name = "contact_timeout_minutes",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,

@@ -36,7 +36,8 @@ void offering_warn(struct core *core, uint32_t offering)
 /*
  * The instance ended without our request: interrupted, or terminated manually. If instances of a
  * type repeatedly end before they join, its image may not boot, so it is launched less and less
- * often. It is never disabled, because the cloud may be the cause.
+ * often. It is never disabled, because the cloud may be the cause. An instance that an earlier run
+ * of the service launched may have been terminated by it: that says nothing.
  */
 static void lose(struct core *core, struct node *node)
 {
@@ -45,7 +46,7 @@ static void lose(struct core *core, struct node *node)
         if (node_is_spot(core, node)) {
             offering_warn(core, node->offering);
         }
-        if (is_pending) {
+        if (is_pending && !node->is_of_past) {
             node_strike_death(core, node);
         }
         bool has_notice = node->state == NODE_DRAINING && node->reason.kind == REASON_NOTICE;
@@ -63,6 +64,7 @@ static void apply_cloud_show(struct core *core, struct node *node, enum cloud_st
         node_touch(core, node);
         core->is_stirred = true;
     }
+    node->is_of_past = node->is_of_past && state >= CLOUD_ENDING;
     if (state == CLOUD_GONE) {
         lose(core, node);
         node_move(core, node, NODE_GONE);
@@ -73,8 +75,7 @@ static void apply_cloud_show(struct core *core, struct node *node, enum cloud_st
     }
 }
 
-/* Completes a node that Ray reported before any listing did. */
-static void introduce(struct core *core, struct node *node, const struct listed *listed)
+void apply_introduction(struct core *core, struct node *node, const struct listed *listed)
 {
     require(node->state == NODE_UNLISTED, "only Ray knew the node");
     node->launch = listed->launch;
@@ -107,7 +108,7 @@ static void apply_listed(struct core *core, const struct listed *listed, uint32_
     launches_note_number(core, listed->launch);
     struct node *node = find_listed(core, listed, hint);
     if (node && node->state == NODE_UNLISTED) {
-        introduce(core, node, listed);
+        apply_introduction(core, node, listed);
     }
     if (!node && (listed->state < CLOUD_ENDING || launches_find(core, listed->launch))) {
         node = adopt(core, listed);
@@ -196,9 +197,13 @@ void apply_setup_reply(struct core *core, const struct event *event)
         node->is_set_up = true;
         node->since = core->now; /* from here on the deadline for joining Ray applies */
         core->is_stirred = true;
-    } else if (event->setup_reply.news == SETUP_FAILED) {
+    } else if (event->setup_reply.news != SETUP_CONTACT) {
+        node->is_unused = event->setup_reply.is_unused;
         node_end(core, node, NODE_FAILED, (struct reason){.kind = REASON_SETUP_FAILED});
         node_strike(core, node);
+        if (event->setup_reply.news == SETUP_BLOCKED) {
+            node_pause_type(core, node);
+        }
     }
 }
 

@@ -25,6 +25,9 @@ void core_times_default(struct core_times *times)
                                  .cool_first = 3 * MINUTE,
                                  .cool_most = 30 * MINUTE,
                                  .cool_quota = 10 * MINUTE,
+                                 .policy_lag = 2 * MINUTE,
+                                 .policy_first = 5 * SECOND,
+                                 .policy_most = 20 * SECOND,
                                  .join = 15 * MINUTE,
                                  .deadlines = {[NODE_LAUNCHING] = 10 * MINUTE,
                                                [NODE_BOOTING] = 15 * MINUTE,
@@ -70,6 +73,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     core->slots = ARENA_ARRAY(arena, slots, uint32_t);
     core->slot_mask = slots - 1;
     core->offering_breakers = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
+    core->ceilings = ARENA_ARRAY(arena, settings->type_count * MARKET_COUNT, struct ceiling);
     core->offering_warnings = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
     core->type_breakers = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
     core->type_deaths = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
@@ -138,6 +142,9 @@ static void apply_records_end(struct core *core, const struct event *event)
 {
     uint64_t sole_writer_epoch = event->records.sole_writer_epoch;
     launches_restore(core, sole_writer_epoch);
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        core->nodes[i].is_of_past = true;
+    }
     core->has_records = true;
     core->trusted_from = core->now;
     core->quiet_until = core->now + core->settings->times.quiet_start;
@@ -277,6 +284,15 @@ static void core_handle(struct core *core, const struct event *event)
         break;
     case EVENT_RAY_RESTARTED:
         apply_ray_anew(core);
+        break;
+    case EVENT_HEAD:
+        core->is_stirred |= core->head != event->head;
+        core->is_changed |= core->head != event->head;
+        core->head = event->head;
+        break;
+    case EVENT_PRICES:
+        node_counts_forget(core);
+        core->is_changed = true;
         break;
     case EVENT_START:
     case EVENT_TICK:

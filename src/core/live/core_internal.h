@@ -68,6 +68,12 @@ struct trouble {
     bool is_probing;
 };
 
+/* After "quota exceeded", fewer instances per call: the cloud may refuse a call as a whole. */
+struct ceiling {
+    int64_t most; /* per call */
+    int64_t until;
+};
+
 struct core {
     const struct core_settings *settings;
     struct rng rng;
@@ -82,8 +88,9 @@ struct core {
     struct role_counts
         *tallies; /* by type, as of the last update; the last entry is for removed types */
     struct role_counts all;
-    int64_t price;   /* per hour, of all nodes that count */
-    uint32_t *slots; /* index by instance: position + 1, or 0 */
+    int64_t price;    /* per hour, of all nodes that count */
+    int64_t unpriced; /* number of those whose price is unknown */
+    uint32_t *slots;  /* index by instance: position + 1, or 0 */
     size_t slot_mask;
 
     struct launch launches[LAUNCH_CAPACITY];
@@ -91,6 +98,7 @@ struct core {
     uint64_t last_launch; /* the highest launch number seen; the epoch is in the upper half */
 
     struct breaker *offering_breakers; /* lack of capacity: not tried */
+    struct ceiling *ceilings;          /* by type and market: quotas are of a region */
     /* Instances were interrupted there: other offerings come first. */
     struct breaker *offering_warnings;
     struct breaker *type_breakers; /* setups failed */
@@ -107,6 +115,7 @@ struct core {
     uint64_t epoch;
     int64_t lease_until;
     bool is_fenced;
+    enum head_state head;
 
     uint32_t listings;   /* received so far */
     int64_t listed_at;   /* when the last complete one was requested; -1 if none */
@@ -152,10 +161,12 @@ void node_move(struct core *core, struct node *node, enum node_state state);
 void node_end(struct core *core, struct node *node, enum node_state state, struct reason reason);
 
 void node_strike(struct core *core, const struct node *node);
+void node_pause_type(struct core *core, const struct node *node); /* for the longest time */
 void node_strike_death(struct core *core, const struct node *node);
 
 /* node_counts.c */
 void node_counts_update(struct core *core);
+void node_counts_forget(struct core *core); /* prices have changed: all are counted again */
 /* After a change of shapes: full nodes may not be full any more. */
 void node_counts_update_shapes(struct core *core);
 
@@ -172,6 +183,9 @@ void launches_apply_launched(struct core *core, const struct event *event);
 void launches_apply_reply(struct core *core, const struct event *event);
 void launches_restore(struct core *core, uint64_t sole_writer_epoch);
 void launches_repeat(struct core *core);
+int64_t launches_most(const struct core *core, uint32_t offering); /* per call */
+/* Does such a call wait for its answer? The next one needs to know it. */
+bool launches_is_probing(const struct core *core, uint32_t offering);
 
 /* api_breaker.c */
 bool api_breaker_blocks(const struct core *core);
@@ -182,6 +196,7 @@ void api_breaker_apply(struct core *core, enum outcome outcome);
 enum permission permission_to_act(const struct core *core);
 enum permission permission_to_launch(const struct core *core);
 enum permission permission_to_terminate(const struct core *core);
+enum permission permission_to_end_failed(const struct core *core, const struct node *node);
 bool ray_view_is_fresh(const struct core *core);
 bool cloud_view_is_fresh(const struct core *core);
 
@@ -194,6 +209,8 @@ struct reason outdated_reason(const struct node *node);
 
 /* apply_cloud.c, apply_ray.c */
 void apply_listing(struct core *core, const struct listing *listing);
+/* Completes a node that Ray reported before the cloud did. */
+void apply_introduction(struct core *core, struct node *node, const struct listed *listed);
 void apply_terminate_reply(struct core *core, const struct event *event);
 void apply_setup_reply(struct core *core, const struct event *event);
 void apply_notice(struct core *core, const struct event *event);

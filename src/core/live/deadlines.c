@@ -146,7 +146,7 @@ static void act_failed(struct core *core, struct node *node)
         note_due(core, kept_until);
         return;
     }
-    if (permission_to_terminate(core) != PERMIT_OK) {
+    if (permission_to_end_failed(core, node) != PERMIT_OK) {
         note_due(core, core->now + core->settings->times.retry_first);
         return;
     }

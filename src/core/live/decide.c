@@ -149,11 +149,12 @@ static int64_t narrow(int64_t limit, const struct role_counts *tally)
                                                : decide_least(role_counts_offering(tally), limit);
 }
 
-/* There is a price limit, and the price of this offering is unknown. */
+/* There is a price limit, and the price of this offering or of what runs is unknown. */
 static bool is_priceless(const struct core *core, uint32_t offering)
 {
     return core->settings->max_price != PLAN_NO_LIMIT &&
-           core->settings->offerings[offering].price == PRICE_UNKNOWN;
+           (core->settings->offerings[offering].price == PRICE_UNKNOWN || core->unpriced > 0 ||
+            core->settings->has_unpriced_head);
 }
 
 /* The first offering of a type that may be tried now, or the offering count if none. Offerings with
@@ -308,8 +309,9 @@ static int64_t room_for(struct draft *draft, const struct plan_launch *planned)
     int64_t count = hold_beyond(draft, type, planned->count, most, HOLD_ROOM);
     int64_t failed = core->type_breakers[type].refusals;
     if (failed > 0 && !core->type_works[type]) {
-        count = hold_beyond(draft, type, count, STRIKES - failed - tally->counts[ROLE_PENDING],
-                            HOLD_TRIAL);
+        int64_t trials = STRIKES - failed - tally->counts[ROLE_PENDING];
+        /* The setup of the head may fail for the same cause. */
+        count = hold_beyond(draft, type, count, core->head == HEAD_UP ? trials : 0, HOLD_TRIAL);
     }
     if (settings->upscaling_permille != PLAN_NO_LIMIT) {
         int64_t running = tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
@@ -437,8 +439,9 @@ static void decide_launch(struct draft *draft, const struct plan_launch *planned
     left = affordable(draft, &settings->offerings[offering], left);
     require(left <= planned->count, "no more nodes are launched than planned");
     while (left > 0) {
-        int64_t count = decide_least(left, settings->max_per_call);
-        if (!launch_once(draft, &rest, offering, count)) {
+        int64_t count = decide_least(left, launches_most(draft->core, offering));
+        if (launches_is_probing(draft->core, offering) ||
+            !launch_once(draft, &rest, offering, count)) {
             decide_hold(draft, rest.type, left, HOLD_TROUBLE);
             return;
         }

@@ -129,26 +129,96 @@ void launches_settle_by_listing(struct core *core, int64_t asked_at)
     }
 }
 
+/* A listing or Ray may have been faster. A listing of the past may have shown an instance that the
+ * launch started again: as the node of this launch it outlives other listings of the past. */
 void launches_apply_launched(struct core *core, const struct event *event)
 {
     struct node *node = nodes_find(core, event->launched.instance);
-    if (node && node->state != NODE_UNLISTED) {
-        return; /* a listing was faster, or this is the reply to a repeated call */
-    }
     struct launch *launch = launches_find(core, event->launched.launch);
-    if (launch && !node) {
+    if (!launch) {
+        return;
+    }
+    if (!node) {
         launches_bind(core, launch, event->launched.instance);
+    } else if (node->state == NODE_UNLISTED) {
+        apply_introduction(core, node,
+                           &(struct listed){.launch = launch->number,
+                                            .offering = launch->offering,
+                                            .is_outdated = launch->is_outdated,
+                                            .price = PRICE_UNKNOWN});
+    } else if (node->launch != launch->number) {
+        node->launch = launch->number;
+        node->created_at = core->now;
     }
 }
 
-static void cool(struct core *core, uint32_t offering, enum outcome outcome)
+/* A refusal that may be due to a policy or a profile that is not in force yet. */
+static bool is_early(const struct core *core, enum outcome outcome)
+{
+    const struct core_settings *settings = core->settings;
+    return (outcome == OUTCOME_DENIED || outcome == OUTCOME_INVALID) && settings->policy_at > 0 &&
+           core->now < settings->policy_at + settings->times.policy_lag;
+}
+
+static struct ceiling *ceiling_of(const struct core *core, uint32_t offering)
+{
+    const struct offering *it = &core->settings->offerings[offering];
+    return &core->ceilings[it->type * MARKET_COUNT + it->market];
+}
+
+int64_t launches_most(const struct core *core, uint32_t offering)
+{
+    const struct ceiling *ceiling = ceiling_of(core, offering);
+    return core->now < ceiling->until && ceiling->most < core->settings->max_per_call
+               ? ceiling->most
+               : core->settings->max_per_call;
+}
+
+bool launches_is_probing(const struct core *core, uint32_t offering)
+{
+    const struct ceiling *ceiling = ceiling_of(core, offering);
+    for (size_t i = 0; i < core->launch_count && core->now < ceiling->until; i++) {
+        const struct launch *launch = &core->launches[i];
+        if (launch->is_asked && !launch->is_outdated &&
+            ceiling_of(core, launch->offering) == ceiling) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Half as many per call from now on; false if it was only one. */
+static bool launches_halve(struct core *core, const struct launch *launch)
+{
+    struct ceiling *ceiling = ceiling_of(core, launch->offering);
+    int64_t most = launches_most(core, launch->offering);
+    int64_t half = launch->count > 1 ? launch->count / 2 : 1;
+    ceiling->most = half < most ? half : most;
+    ceiling->until = core->now + core->settings->times.cool_quota;
+    require(ceiling->most >= 1, "a call may ask for one instance");
+    return launch->count > 1;
+}
+
+/* Refused: the offering is not tried for a while, except with fewer instances if that may help. */
+static void cool(struct core *core, const struct launch *launch, enum outcome outcome)
 {
     const struct core_times *times = &core->settings->times;
-    int64_t first = outcome == OUTCOME_CAPACITY ? times->cool_first : times->cool_quota;
-    if (offering < core->settings->offering_count) {
-        breaker_refuse(&core->offering_breakers[offering], core->now, first, times->cool_most,
-                       &core->rng);
+    if (launch->offering >= core->settings->offering_count ||
+        (outcome == OUTCOME_QUOTA && launches_halve(core, launch))) {
+        return;
     }
+    struct breaker *breaker = &core->offering_breakers[launch->offering];
+    if (is_early(core, outcome)) {
+        breaker_refuse(breaker, core->now, times->policy_first, times->policy_most, &core->rng);
+        breaker->is_early = true;
+        return;
+    }
+    if (breaker->is_early) {
+        breaker_succeed(breaker); /* those refusals do not make this delay longer */
+    }
+    breaker_refuse(breaker, core->now,
+                   outcome == OUTCOME_CAPACITY ? times->cool_first : times->cool_quota,
+                   times->cool_most, &core->rng);
 }
 
 static void launches_finish(struct core *core, struct launch *launch)
@@ -166,10 +236,12 @@ static void launches_finish(struct core *core, struct launch *launch)
     launches_close(core, launch);
 }
 
-static void launches_do_apply_reply(struct core *core, struct launch *launch, enum outcome outcome)
+static void launches_do_apply_reply(struct core *core, struct launch *launch, enum outcome outcome,
+                                    int64_t sent_at)
 {
     bool is_unsure = core->now < launch->unsure_until;
     launch->is_asked = false;
+    launch->sent_at = sent_at > launch->sent_at ? sent_at : launch->sent_at;
     core->is_stirred = true;
     switch (outcome) {
     case OUTCOME_DONE:
@@ -191,7 +263,7 @@ static void launches_do_apply_reply(struct core *core, struct launch *launch, en
     case OUTCOME_DENIED:
     case OUTCOME_INVALID:
     case OUTCOME_COUNT:
-        cool(core, launch->offering, outcome);
+        cool(core, launch, outcome);
         if (is_unsure) {
             launch->retry_at = launch->unsure_until; /* an older call may still take effect */
         } else {
@@ -212,9 +284,12 @@ void launches_apply_reply(struct core *core, const struct event *event)
 {
     require(event->launch_reply.outcome < OUTCOME_COUNT, "the outcome of the launch is valid");
     struct launch *launch = launches_find(core, event->launch_reply.launch);
-    api_breaker_apply(core, event->launch_reply.outcome);
+    /* An early denial is not a failure of the API: the offering has its own short delay. */
+    bool is_quick = is_early(core, event->launch_reply.outcome);
+    api_breaker_apply(core, is_quick ? OUTCOME_INVALID : event->launch_reply.outcome);
     if (launch) {
-        launches_do_apply_reply(core, launch, event->launch_reply.outcome);
+        launches_do_apply_reply(core, launch, event->launch_reply.outcome,
+                                event->launch_reply.sent_at);
     }
 }
 

@@ -75,6 +75,7 @@ static void node_counts_add(struct core *core, const struct mark *mark, int64_t 
     tally->counts[mark->role] += sign;
     core->all.counts[mark->role] += sign;
     core->price += mark->price > 0 ? sign * mark->price : 0;
+    core->unpriced += mark->price == PRICE_UNKNOWN ? sign : 0;
     require(tally->counts[mark->role] >= 0, "the number of nodes of a type is not negative");
     require(core->all.counts[mark->role] >= tally->counts[mark->role],
             "a node type has at most as many nodes as the cluster");
@@ -105,6 +106,13 @@ void node_counts_update(struct core *core)
         if (core->marks[i].is_stale) {
             refresh(core, i);
         }
+    }
+}
+
+void node_counts_forget(struct core *core)
+{
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        core->marks[i].is_stale = true;
     }
 }
 

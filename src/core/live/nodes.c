@@ -153,7 +153,21 @@ void node_strike(struct core *core, const struct node *node)
     if (node->is_outdated) {
         return; /* such a node says nothing about the current file */
     }
-    strike(core, &core->type_breakers[node_type(core, node)]);
+    struct breaker *setups = &core->type_breakers[node_type(core, node)];
+    int64_t paused_until = setups->cool_until;
+    strike(core, setups);
+    if (paused_until > core->now && setups->cool_until < paused_until) {
+        setups->cool_until = paused_until; /* node_pause_type() */
+    }
+}
+
+void node_pause_type(struct core *core, const struct node *node)
+{
+    struct breaker *setups = &core->type_breakers[node_type(core, node)];
+    int64_t until = core->now + core->settings->times.cool_most;
+    if (!node->is_outdated && setups->cool_until < until) {
+        setups->cool_until = until;
+    }
 }
 
 /* Counted separately from failed setups, because deaths never disable a type. */

@@ -1,9 +1,10 @@
 /*
  * permission.c: what the core may do with its current view.
  *
- * Launching requires the lease, the records, and a listing that is sure to show everything launched
- * before. Terminating requires the lease and a fresh view of the cloud and of Ray; to delete the
- * cluster, the lease and any complete listing are enough.
+ * Launching requires the lease, the records, a listing that is sure to show everything launched
+ * before, and a head that workers can join. Terminating requires the lease and a fresh view of the
+ * cloud and of Ray; to delete the cluster, the lease and any complete listing are enough. A failed
+ * node on which Ray was never started has no work, so it needs no view of Ray.
  */
 #include "core/live/core_internal.h"
 
@@ -35,7 +36,10 @@ enum permission permission_to_launch(const struct core *core)
     if (permission != PERMIT_OK) {
         return permission;
     }
-    return core->listed_at >= core->trusted_from ? PERMIT_OK : PERMIT_NO_LISTING;
+    if (core->listed_at < core->trusted_from) {
+        return PERMIT_NO_LISTING;
+    }
+    return core->head == HEAD_FAILED ? PERMIT_HEAD_FAILED : PERMIT_OK;
 }
 
 enum permission permission_to_terminate(const struct core *core)
@@ -52,4 +56,13 @@ enum permission permission_to_terminate(const struct core *core)
         return PERMIT_NO_LISTING;
     }
     return is_quiet ? PERMIT_QUIET : PERMIT_OK;
+}
+
+enum permission permission_to_end_failed(const struct core *core, const struct node *node)
+{
+    enum permission permission = permission_to_act(core);
+    if (!node->is_unused || node->ray != RAY_ABSENT || permission != PERMIT_OK) {
+        return permission_to_terminate(core);
+    }
+    return cloud_view_is_fresh(core) ? PERMIT_OK : PERMIT_NO_LISTING;
 }

@@ -38,6 +38,7 @@ static const char *setup_words(enum setup_news news)
         [SETUP_CONTACT] = "ssh works, the steps are running",
         [SETUP_DONE] = "done; ray start succeeded",
         [SETUP_FAILED] = "failed",
+        [SETUP_BLOCKED] = "failed; another node would fail, too",
     };
     return news < SETUP_NEWS_COUNT ? words[news] : "?";
 }
@@ -155,9 +156,10 @@ static struct str fact_text(const struct event *event, const struct core_setting
         return answer_text("termination", event->terminate_reply.instance,
                            outcome_text(event->terminate_reply.outcome), arena);
     case EVENT_SETUP_REPLY:
-        return arena_printf(arena, "setup of instance %llu: %s",
+        return arena_printf(arena, "setup of instance %llu: %s%s",
                             (unsigned long long)event->setup_reply.instance,
-                            setup_words(event->setup_reply.news));
+                            setup_words(event->setup_reply.news),
+                            event->setup_reply.is_unused ? ", before Ray was started" : "");
     case EVENT_DRAIN_REPLY:
         return answer_text("drain", event->drain_reply.instance,
                            drain_words(event->drain_reply.answer), arena);
@@ -172,6 +174,12 @@ static struct str fact_text(const struct event *event, const struct core_setting
         return STR("tick");
     case EVENT_RAY_RESTARTED:
         return STR("Ray restarted");
+    case EVENT_HEAD:
+        return event->head == HEAD_FAILED       ? STR("the setup of the head failed")
+               : event->head == HEAD_SETTING_UP ? STR("the head is being set up")
+                                                : STR("the head is up");
+    case EVENT_PRICES:
+        return STR("prices have changed");
     case EVENT_KIND_COUNT:
         break;
     }

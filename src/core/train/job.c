@@ -141,6 +141,7 @@ void train_job_resume(struct train_job *job, int64_t now)
 {
     job->now = now;
     job->since = now;
+    job->copy_due = now + TRAIN_COPY_EVERY_MS;
     job->stepped_at = now;
     job->checkpoint_at = now;
     for (size_t i = 0; i < TRAIN_SLOTS_MAX; i++) {
@@ -396,28 +397,34 @@ static void apply_to_slot(struct train_job *job, struct train_slot *slot,
     }
 }
 
+/* Copies of a large checkpoint take at most a tenth of the time. */
 static void apply_stored(struct train_job *job, int64_t number)
 {
+    int64_t took = job->now - job->storing_at;
     job->storing = 0;
     job->store_after = number > 0 ? 0 : job->now + COPY_AGAIN_MS;
+    job->copy_due = job->now + (took * 9 > TRAIN_COPY_EVERY_MS ? took * 9 : TRAIN_COPY_EVERY_MS);
     job->stored = number > job->stored ? number : job->stored;
 }
 
-/* New checkpoints get higher numbers than those that an earlier job left there. */
-static void apply_durable(struct train_job *job, int64_t number, int64_t bad)
+/* New checkpoints get higher numbers than those that an earlier job left there, complete or not:
+ * parts of both would look like one. */
+static void apply_durable(struct train_job *job, const struct train_event *event)
 {
-    if (bad > 0) {
-        job->bad = bad;
-        job->durable = job->durable == bad ? number : job->durable;
+    int64_t number = event->value;
+    int64_t highest = event->highest > number ? event->highest : number;
+    if (highest / TRAIN_SAVES_PER_GENERATION > job->durable_floor) {
+        job->durable_floor = highest / TRAIN_SAVES_PER_GENERATION;
+    }
+    if (event->bad > 0) {
+        job->bad = event->bad;
+        job->durable = job->durable == event->bad ? number : job->durable;
     }
     if (number == job->bad || number <= job->durable) {
         return;
     }
     job->durable = number;
-    if (number / TRAIN_SAVES_PER_GENERATION > job->generation) {
-        job->generation = number / TRAIN_SAVES_PER_GENERATION;
-        note_newest(job, number);
-    }
+    note_newest(job, number);
 }
 
 static void apply_to_job(struct train_job *job, const struct train_event *event)
@@ -431,7 +438,7 @@ static void apply_to_job(struct train_job *job, const struct train_event *event)
     } else if (event->kind == TRAIN_STORED) {
         apply_stored(job, event->value);
     } else if (event->kind == TRAIN_DURABLE) {
-        apply_durable(job, event->value, event->bad);
+        apply_durable(job, event);
     }
 }
 
@@ -445,6 +452,7 @@ void train_job_step(struct train_job *job, const struct train_event *event,
     }
     if (job->now == 0) {
         job->since = event->now; /* the first event */
+        job->copy_due = event->now + TRAIN_COPY_EVERY_MS;
     }
     job->now = event->now;
     struct train_slot *slot = slot_find(job, event->slot);

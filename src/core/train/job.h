@@ -23,10 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    TRAIN_SLOTS_MAX = 256,
-    TRAIN_SAVES_PER_GENERATION = 1000, /* a checkpoint's number is generation * this + its order */
-};
+enum { TRAIN_SLOTS_MAX = 256 };
+
+/* A checkpoint's number is its generation times this, plus its order in it. A replica that saves
+ * every second needs 31 years to use all of them. */
+#define TRAIN_SAVES_PER_GENERATION (INT64_C(1000000000))
+#define TRAIN_GENERATION_MAX (INT64_C(1) << 32)
+#define TRAIN_CHECKPOINT_MAX (TRAIN_GENERATION_MAX * TRAIN_SAVES_PER_GENERATION)
 
 /* ---- settings ---- */
 
@@ -91,7 +94,8 @@ enum train_event_kind {
     TRAIN_RETURNED,   /* the replica ended; value: its newest checkpoint, 0 if none */
     TRAIN_STOP,       /* save, then end the job */
     TRAIN_STORED,     /* value: the checkpoint that the trainer has now; 0: STORE failed */
-    TRAIN_DURABLE,    /* value: the newest one in the durable store; bad: one that is damaged */
+    TRAIN_DURABLE,    /* value: the newest one in the durable store; bad: one that is damaged;
+                         highest: of all there, complete or not */
 };
 
 struct train_event {
@@ -101,7 +105,7 @@ struct train_event {
     int64_t generation; /* for STEPPED, RETURNED and ADOPTED; CONNECTED: of its last replica */
     int64_t value;
     int64_t parts; /* CONNECTED, CHECKPOINT, RETURNED: of the checkpoint; 0: the slot has all */
-    int64_t bad;
+    int64_t bad, highest;
     int code;   /* RETURNED: exit status, if signal is 0 */
     int signal; /* RETURNED: the signal that ended it */
 };
@@ -202,11 +206,14 @@ struct train_job {
     int64_t left, left_at;   /* recently ended slots of interrupted nodes; need.h */
     int64_t durable;         /* the newest one in the durable store; 0: none */
     int64_t bad;             /* a damaged one in the durable store */
+    int64_t durable_floor;   /* the highest generation in it: the next one is higher */
     int64_t replicated;      /* the checkpoint that a second slot was asked to fetch */
     uint32_t copier;         /* that slot; 0: none fetches */
     int64_t copy_after;      /* not again before this time */
     int64_t storing;         /* the checkpoint that the trainer fetches; 0: none */
     int64_t store_after;     /* not again before this time */
+    int64_t storing_at;      /* when it began to fetch, or the job began */
+    int64_t copy_due;        /* it then fetches a checkpoint that two nodes have */
     bool has_stacks;         /* stack traces of a hang were requested */
     bool has_stepped;        /* some generation reported a step */
 };

@@ -206,6 +206,9 @@ static struct train_slot *next_member(struct train_job *job, int64_t checkpoint)
 static void generation_start(struct train_job *job, struct train_actions *actions, int64_t world)
 {
     int64_t checkpoint = newest_checkpoint(job);
+    if (job->generation < job->durable_floor) {
+        job->generation = job->durable_floor;
+    }
     job->generation++;
     job->world = world;
     job->started_from = checkpoint;
@@ -259,7 +262,9 @@ static void decide_waiting(struct train_job *job, struct train_actions *actions)
     struct slot_counts counts = count_slots(job);
     int64_t wanted = train_job_wanted(job);
     int64_t world = counts.eligible < wanted ? counts.eligible : wanted;
-    bool waits = job->generation == 0 && world < wanted && counts.coming > 0 &&
+    /* A slot that is starting may find the newest checkpoint that its node has kept. */
+    bool is_first = job->generation == 0 || newest_checkpoint(job) < job->checkpoint;
+    bool waits = is_first && world < wanted && counts.coming > 0 &&
                  job->now - job->since < job->settings.rescale_timeout;
     if (world >= job->settings.min_replicas && !waits && !misses_checkpoint(job)) {
         generation_start(job, actions, world);
@@ -472,8 +477,9 @@ static void copy_add(struct train_job *job, struct train_actions *actions,
 }
 
 /* A checkpoint that only one node has would be lost with it: another one fetches it or, if there is
- * no other one, the trainer. Parts wait for the next generation, which loads all of them, unless
- * every node is about to be interrupted. */
+ * no other one, the trainer. The trainer fetches one from time to time in any case: the memory of
+ * all nodes can be lost together. Parts wait for the next generation, which loads all of them,
+ * unless every node is about to be interrupted. */
 static void replicate(struct train_job *job, struct train_actions *actions)
 {
     int64_t newest = newest_checkpoint(job);
@@ -493,8 +499,10 @@ static void replicate(struct train_job *job, struct train_actions *actions)
     if (is_parts && copies.other) {
         return;
     }
-    if (is_alone && copies.is_anywhere && job->storing == 0 && job->now >= job->store_after) {
+    bool is_due = is_alone || job->now >= job->copy_due;
+    if (is_due && copies.is_anywhere && job->storing == 0 && job->now >= job->store_after) {
         job->storing = newest;
+        job->storing_at = job->now;
         copy_add(job, actions, TRAIN_STORE, 0, newest);
     }
 }

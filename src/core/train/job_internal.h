@@ -3,6 +3,9 @@
 
 #include "core/train/job.h"
 
+/* The trainer gets a copy of the newest checkpoint, wherever else it is, at least this often. */
+enum { TRAIN_COPY_EVERY_MS = 3 * 60 * 1000 };
+
 /* Decides what follows from the state of the job. */
 void train_decide(struct train_job *job, struct train_actions *actions);
 

@@ -25,6 +25,8 @@ struct aws_provider {
     struct str uid;          /* empty until the lease was taken or the uid was read */
     struct str lease_object; /* id of the launch template; empty like `uid` */
     struct str account;      /* account for display; empty: unknown */
+    struct str owner;        /* as in owner() of provider.h; empty: unknown */
+    bool has_no_role;        /* the lease object says that the cluster has made no role */
     bool is_new;             /* the lease object was just created: no resource has its uid yet */
     uint64_t epoch;          /* 0: lease not held */
     uint64_t epoch_base;     /* epoch minus version of the launch template */
@@ -57,8 +59,12 @@ void aws_release(struct provider *provider, provider_done_fn *done, void *contex
 void aws_admit(struct provider *provider, provider_resources_fn *done, void *context);
 void aws_prepare(struct provider *provider, struct str ssh_public_key, provider_resources_fn *done,
                  void *context);
-void aws_update_role(struct provider *provider, provider_resources_fn *done, void *context);
+void aws_update_role(struct provider *provider, int64_t until, provider_resources_fn *done,
+                     void *context);
 void aws_remove(struct provider *provider, provider_resources_fn *done, void *context);
+void aws_owner(struct provider *provider, provider_owner_fn *done, void *context);
+/* The owner that an ARN names: of the caller, or of the creator of a resource. */
+struct str aws_owner_of(struct str arn, struct arena *arena);
 void aws_find(struct provider *provider, provider_found_fn *done, void *context);
 void aws_adopt(struct provider *provider, struct str uid);
 void aws_list(struct provider *provider, provider_machines_fn *done, void *context);

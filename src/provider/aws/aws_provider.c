@@ -27,6 +27,7 @@ static const struct provider_ops ops = {
     .prepare = aws_prepare,
     .update_role = aws_update_role,
     .admit = aws_admit,
+    .owner = aws_owner,
     .find = aws_find,
     .adopt = aws_adopt,
     .remove = aws_remove,
@@ -61,4 +62,9 @@ bool aws_provider_open(struct aws_client *client, const struct aws_client_setup 
     arena_init(&provider->own_arena);
     *ret_provider = &provider->base;
     return true;
+}
+
+struct aws_client *aws_provider_client(struct provider *provider)
+{
+    return aws_provider_of(provider)->client;
 }

@@ -8,3 +8,5 @@
 bool aws_provider_open(struct aws_client *client, const struct aws_client_setup *setup,
                        const struct provider_cluster *cluster, struct provider **ret_provider,
                        struct err *err) MUST_USE;
+
+struct aws_client *aws_provider_client(struct provider *provider);

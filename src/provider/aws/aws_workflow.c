@@ -303,6 +303,7 @@ void input_own_tags(struct param *input, struct aws_provider *provider, const ch
     struct param *tags = param_add_list(spec, "Tags", arena);
     param_add_tag(tags, STR(TAG_CLUSTER_UID), provider->uid, arena);
     param_add_tag(tags, STR("ray-cluster-name"), provider->cluster->name, arena);
+    param_add_tags(tags, provider_tags(provider->cluster), arena);
 }
 
 struct str tag_in(const struct xml_element *item, const char *key)

@@ -182,29 +182,6 @@ static void external_launch_on_unnoted(struct external_operation *operation)
     external_answer_machines(operation);
 }
 
-/* The reply came after the lease had ended: no process expects these instances. */
-static void external_launch_on_undone(struct external_operation *operation, const json_t *body)
-{
-    if (body) {
-        external_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
-                        "the lease ended during the launch; its instances were terminated");
-    } else {
-        operation->answer.outcome = OUTCOME_UNKNOWN;
-    }
-    external_answer_machines(operation);
-}
-
-static void external_launch_undo(struct external_operation *operation)
-{
-    json_t *fields = json_object();
-    json_t *ids = json_array();
-    for (size_t i = 0; i < operation->made_count; i++) {
-        json_array_append_new(ids, json_string(operation->made[i].id.ptr));
-    }
-    json_object_set_new(fields, "ids", ids);
-    external_ask(operation, "terminate", fields, external_launch_on_undone);
-}
-
 static bool read_made(struct external_operation *operation, const json_t *body)
 {
     struct err err;
@@ -229,6 +206,7 @@ static bool read_made(struct external_operation *operation, const json_t *body)
     return true;
 }
 
+/* Also after the end of the lease: what was launched belongs to the next holder then. */
 static void external_launch_on_made(struct external_operation *operation, const json_t *body)
 {
     enum outcome outcome = operation->answer.outcome;
@@ -246,8 +224,6 @@ static void external_launch_on_made(struct external_operation *operation, const 
     }
     if (!read_made(operation, body)) {
         external_answer_machines(operation);
-    } else if (!external_has_lease(operation->provider) && operation->made_count > 0) {
-        external_launch_undo(operation);
     } else if (!external_greeting(operation)->has_tags) {
         external_launch_settle(operation); /* with tags */
     } else {

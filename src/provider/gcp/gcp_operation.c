@@ -16,6 +16,9 @@ enum {
     FILTER_BYTES_MAX = 16 * 1024,
 };
 
+/* Otherwise Google lists nothing while one zone of the world cannot be reached. */
+#define INSTANCES "aggregated/instances?returnPartialSuccess=true"
+
 /* ---- lifetime ---- */
 
 struct gcp_operation *gcp_begin(struct gcp_provider *provider, void *context)
@@ -189,13 +192,47 @@ void gcp_fail_with(struct gcp_operation *operation, const struct gcp_reply *repl
 
 static void gcp_operation_ask_page(struct gcp_operation *operation, struct str page);
 
+/* Zones of the file's region, and those where an instance of the cluster was seen. */
+static bool gcp_operation_needs(const struct gcp_operation *operation, struct str zone)
+{
+    const struct gcp_provider *provider = operation->provider;
+    bool is_needed = zone.len == 0 || operation->is_strict;
+    for (size_t i = 0; i < provider->zone_count; i++) {
+        is_needed = is_needed || str_eq(gcp_region_of(provider->zones[i]), gcp_region_of(zone));
+    }
+    for (size_t i = 0; i < provider->seen_count; i++) {
+        is_needed = is_needed || str_eq(provider->seen_zones[i], zone);
+    }
+    return is_needed;
+}
+
+/* An outage of a zone where the cluster cannot have instances must not stop it. */
+static bool gcp_operation_add_page(struct gcp_operation *operation, const json_t *body,
+                                   struct str *ret_next)
+{
+    struct err *err = &operation->answer.err;
+    json_t *missed = json_array();
+    bool ok = gcp_page_read_some(body, operation->list_kind, operation->items, missed, ret_next,
+                                 err);
+    for (size_t i = 0; ok && i < json_array_size(missed); i++) {
+        struct str zone = str_from(json_string_value(json_array_get(missed, i)));
+        if (gcp_operation_needs(operation, zone)) {
+            ok = err_set(err, ERR_UNAVAILABLE,
+                         "Google's listing is not complete: zone %.*s cannot be reached at the "
+                         "moment",
+                         STR_ARG(str_sub(zone, 0, 80)));
+        }
+    }
+    json_decref(missed);
+    return ok;
+}
+
 static void gcp_operation_on_page(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
     struct str next = STR("");
     if (!reply->is_ok) {
         gcp_fail_with(operation, reply);
-    } else if (!gcp_page_read(reply->body, operation->list_kind, operation->items, &next,
-                              &operation->answer.err)) {
+    } else if (!gcp_operation_add_page(operation, reply->body, &next)) {
         operation->answer.outcome = OUTCOME_UNKNOWN;
     }
     if (gcp_is_fine(operation) && next.len > 0) {
@@ -312,6 +349,21 @@ json_t *gcp_seen_items(const struct gcp_operation *operation)
     return items;
 }
 
+static void gcp_operation_keep_zones(struct gcp_operation *operation)
+{
+    struct gcp_provider *provider = operation->provider;
+    for (size_t i = 0; i < operation->listed_count; i++) {
+        struct str zone = operation->listed[i].zone;
+        bool is_known = false;
+        for (size_t k = 0; k < provider->seen_count; k++) {
+            is_known = is_known || str_eq(provider->seen_zones[k], zone);
+        }
+        if (!is_known && provider->seen_count < GCP_ZONES_MAX) {
+            provider->seen_zones[provider->seen_count++] = arena_str(&provider->arena, zone);
+        }
+    }
+}
+
 static void gcp_operation_on_instances(struct gcp_operation *operation)
 {
     size_t count = json_array_size(operation->items);
@@ -330,6 +382,7 @@ static void gcp_operation_on_instances(struct gcp_operation *operation)
     }
     if (gcp_is_fine(operation) && operation->is_own) {
         gcp_operation_keep_seen(operation);
+        gcp_operation_keep_zones(operation);
     }
     if (gcp_is_fine(operation)) {
         gcp_operation_add_ended(
@@ -345,7 +398,7 @@ void gcp_read_instances(struct gcp_operation *operation, const char *label, stru
                                      STR_ARG(value));
     operation->after_list = after;
     gcp_read_items(operation, "instances.aggregatedList",
-                   arena_printf(&operation->arena, "aggregated/instances?filter=%.*s",
+                   arena_printf(&operation->arena, INSTANCES "&filter=%.*s",
                                 STR_ARG(gcp_encoded(operation, filter))),
                    "instances", gcp_operation_on_instances);
 }
@@ -362,7 +415,7 @@ void gcp_use_instances(struct gcp_operation *operation, json_t *items, gcp_step_
 void gcp_read_all(struct gcp_operation *operation, gcp_step_fn *after)
 {
     operation->after_list = after;
-    gcp_read_items(operation, "instances.aggregatedList", STR("aggregated/instances"), "instances",
+    gcp_read_items(operation, "instances.aggregatedList", STR(INSTANCES), "instances",
                    gcp_operation_on_instances);
 }
 

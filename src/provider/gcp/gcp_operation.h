@@ -58,10 +58,15 @@ struct gcp_provider {
     size_t rules_pending;  /* firewall rules that Google creates while instances are launched */
     struct provider_answer rules; /* DONE until one of them fails */
     struct str zones[GCP_ZONES_MAX];
-    size_t zone_count; /* of the cluster file */
-    bool *is_offered;  /* [type][zone]: by the last preflight; NULL: none was made */
+    size_t zone_count;                    /* of the cluster file */
+    struct str seen_zones[GCP_ZONES_MAX]; /* where instances of the cluster were listed */
+    size_t seen_count;
+    bool *is_offered; /* [type][zone]: by the last preflight; NULL: none was made */
     struct provider_type_facts *facts;
-    json_t **templates; /* [type]: owned; properties by the last preflight; NULL: none */
+    json_t **templates;     /* [type]: owned; properties by the last preflight; NULL: none */
+    struct param **configs; /* [type]: node_config with its template, if it was read; or NULL */
+    struct str network; /* of the firewall rules, by the last preflight; empty: as in the file */
+    struct str account; /* the head's service account, by the last preflight; empty: the default */
     json_t *named;      /* owned; instances with the cluster's name, by the preflight; NULL: none */
     int64_t named_ms;   /* when they were listed, on the loop's clock */
     json_t *seen;       /* owned; name -> instance of the last listing, if it is a small one */
@@ -98,6 +103,7 @@ struct gcp_operation {
     struct machine *listed;
     size_t listed_count;
     struct table listed_ids; /* their positions */
+    bool is_strict;          /* no zone of the world may be missing */
     bool is_own;             /* it is a listing of the whole cluster */
     gcp_step_fn *after_list;
 
@@ -229,8 +235,12 @@ bool gcp_owns(const struct gcp_provider *provider, const json_t *record);
 struct str gcp_network_tag(const struct gcp_provider *provider, struct arena *arena);
 #define GCP_TUNNEL_RANGE "35.235.240.0/20"                 /* of Identity-Aware Proxy */
 bool gcp_uses_tunnel(const struct gcp_provider *provider); /* ssh comes through it */
-/* The first network interface of the file, as JSON; NULL: none. */
-json_t *gcp_interface(const struct gcp_provider *provider);
+/* The first network interface of the file; NULL: none. */
+const struct param *gcp_interface(const struct gcp_provider *provider);
+/* The project of a shared VPC, in which the cluster makes no firewall rules; empty: its own. */
+struct str gcp_host_project(const struct gcp_provider *provider);
+bool gcp_is_private(const struct gcp_provider *provider); /* use_internal_ips */
+bool gcp_makes_rules(const struct gcp_provider *provider);
 json_t *gcp_param_json(const struct param *param);
 
 /* ---- templates of the file (machines/template.c) ---- */
@@ -238,6 +248,8 @@ json_t *gcp_param_json(const struct param *param);
 /* Reads the templates of all types, then `after`. */
 void gcp_read_templates(struct gcp_operation *operation, gcp_step_fn *after);
 void gcp_templates_free(struct gcp_provider *provider);
+/* The node_config of a type, with what its template adds. */
+const struct param *gcp_config(const struct gcp_provider *provider, size_t type);
 /* The machine type's name, of the node_config or its template; may be empty. */
 struct str gcp_type_machine(const struct gcp_provider *provider, size_t type);
 bool gcp_template_is_read(const struct gcp_provider *provider, size_t type); /* or not needed */

@@ -15,6 +15,9 @@
  * The folder is its own lock. A process that waited for the lock of a folder that was removed
  * notices that and starts again. Another user's folder cannot be locked or changed. What its record
  * says is printed as one line, after everything else that is printed about the host.
+ *
+ * Without a record, the engines of Ray are listed that `ray stop` would end here: those of this
+ * user, as root those of everybody.
  */
 static const char prologue[] =
     "umask 022\n"
@@ -30,9 +33,24 @@ static const char prologue[] =
     "    case $s in ''|*[!0-9]*) s=0 ;; esac\n"
     "    echo \"$s\"\n"
     "} 2>/dev/null\n"
+    "engines() {\n"
+    "    for p in /proc/[0-9]*; do\n"
+    "        [ -O \"$p\" ] || [ \"$1\" = all ] || continue\n"
+    "        c=; read -r c <\"$p/comm\" 2>/dev/null\n"
+    "        case $c in raylet|gcs_server) echo \"${p#/proc/}\" ;; esac\n"
+    "    done\n"
+    "} 2>/dev/null\n"
+    "rays() {\n"
+    "    w=; [ \"$(id -u)\" != 0 ] || w=all\n"
+    "    for i in $(engines $w); do\n"
+    "        echo \"ray $i $(cat /proc/$i/comm) $(tr '\\0' '\\n' </proc/$i/environ |\n"
+    "            sed -n '/^RAY_CLOUD_INSTANCE_ID=/{s///p;q;}')\"\n"
+    "    done\n"
+    "} 2>/dev/null\n"
     "show() {\n"
     "    if is_others || [ -L \"$d\" ]; then echo \"owner $(stat -c %U \"$d\")\"; fi\n"
     "    echo \"serial $(serial)\"\n"
+    "    [ -e \"$d/record\" ] || rays\n"
     "    [ ! -f \"$d/record\" ] || printf 'record %s\\n' \"$(sed -n '2{p;q;}' \"$d/record\")\"\n"
     "    flock -n \"$d/watch\" true 2>/dev/null || [ ! -e \"$d/watch\" ] || echo 'watch yes'\n"
     "}\n"
@@ -68,6 +86,9 @@ static const char facts[] =
  * Only this user's processes. The service goes first, because it would start Ray again; its unit is
  * found through its control group. `ray stop` ends what it can in its own time; what is left of the
  * raylet and the GCS is killed.
+ *
+ * A container with the cluster's name for it may be another user's: ours is in the record of the
+ * machine, has a label, or mounts our folder (node_container.c).
  */
 static const char stopping[] =
     "mine() {\n"
@@ -77,13 +98,6 @@ static const char stopping[] =
     "        case $c in \"$HOME/.shoal/bin/shoal $1\"*) echo \"${p#/proc/}\" ;; esac\n"
     "    done\n"
     "}\n"
-    "engines() {\n"
-    "    for p in /proc/[0-9]*; do\n"
-    "        [ -O \"$p\" ] || continue\n"
-    "        read -r c <\"$p/comm\" 2>/dev/null\n"
-    "        case $c in raylet|gcs_server) echo \"${p#/proc/}\" ;; esac\n"
-    "    done\n"
-    "} 2>/dev/null\n"
     "end_all() {\n"
     "    pids=$($1 \"$2\")\n"
     "    [ -n \"$pids\" ] || return 0\n"
@@ -113,18 +127,30 @@ static const char stopping[] =
     "        end_all engines\n"
     "    fi\n"
     "    rm -rf \"$HOME/.shoal/cluster\" \"$HOME/.shoal/steps\" \"$HOME/.shoal/gcs\" \\\n"
-    "        \"$HOME/.shoal/head-start.json\"\n"
+    "        \"$HOME/.shoal/head-start.json\" \"$HOME/.shoal/env.sh\"\n"
     "} >/dev/null 2>&1 </dev/null\n"
-    "end_container() {\n"
-    "    $p stop -t 10 \"$c\" >/dev/null 2>&1 </dev/null\n"
-    "    if left=$($p ps -q -f \"name=^$slash$c\\$\" 2>&1 </dev/null); then\n"
-    "        [ -z \"$left\" ] || fail \"the container $c still runs after $p stop\"\n"
+    "is_ours() {\n"
+    "    grep -qs \"\\\"id\\\": *\\\"$1\\\"\" \"$HOME/.shoal/container.json\" ||\n"
+    "        $p container inspect -f '{{json .Config.Labels}}{{range .Mounts}} {{.Source}}{{end}}' "
+    "\"$1\" </dev/null 2>/dev/null |\n"
+    "        grep -qF -e '\"" HOST_CONTAINER_LABEL "\":' -e \" $HOME/.shoal/mounts/\"\n"
+    "}\n"
+    "own_containers() {\n"
+    "    if all=$($p ps -q --no-trunc -f \"name=^$slash$c\\$\" 2>&1 </dev/null); then\n"
+    "        own=; for i in $all; do ! is_ours \"$i\" || own=\"$own $i\"; done\n"
     "        return\n"
     "    fi\n"
-    "    case $left in\n"
-    "    *'Is the docker daemon running'*) ;;\n"
-    "    *) fail \"$p ps failed: $(printf %s \"$left\" | tail -n 1)\" ;;\n"
+    "    case $all in\n"
+    "    *'Is the docker daemon running'*) own= ;;\n"
+    "    *) fail \"$p ps failed: $(printf %s \"$all\" | tail -n 1)\" ;;\n"
     "    esac\n"
+    "}\n"
+    "end_container() {\n"
+    "    own_containers\n"
+    "    [ -n \"$own\" ] || return 0\n"
+    "    $p stop -t 10 $own >/dev/null 2>&1 </dev/null\n"
+    "    own_containers\n"
+    "    [ -z \"$own\" ] || fail \"the container $c still runs after $p stop\"\n"
     "}\n"
     "is_stopped() { [ -z \"$(engines)\" ] || fail 'Ray is still running after kill -9'; }\n";
 
@@ -170,11 +196,27 @@ void host_script_probe(struct buf *out)
     buf_add_c(out, "show\nend\n");
 }
 
+/* systemd-tmpfiles deletes files in /var/tmp that no process used for 30 days (tmpfiles.d(5); "q
+ * /var/tmp 1777 root root 30d" in /usr/lib/tmpfiles.d/tmp.conf). Reading does not help on a file
+ * system without access times. */
+void host_script_check(struct buf *out)
+{
+    buf_add_c(out, prologue);
+    buf_add_c(out, "is_others || [ -L \"$d\" ] || touch -c \"$d\" \"$d\"/* 2>/dev/null\n");
+    buf_add_c(out, facts);
+    buf_add_c(out, "show\nend\n");
+}
+
 void host_script_swap(struct buf *out, const struct host_swap *swap)
 {
     buf_add_c(out, prologue);
     buf_addf(out, "lock\n[ \"$(serial)\" = %lld ] || { show; echo conflict; end; }\n",
              (long long)swap->expected);
+    if (swap->expected == 0 && !swap->keeps_ray) {
+        /* Without the folder, which other users could not use. */
+        buf_add_c(out, "[ -z \"$(rays)\" ] || { show; [ -e \"$d/record\" ] || rm -rf \"$d\"; "
+                       "echo conflict; end; }\n");
+    }
     if (swap->stop) {
         add_stop(out, swap->stop);
     }
@@ -200,13 +242,6 @@ void host_script_swap(struct buf *out, const struct host_swap *swap)
     buf_add_c(out, "mv \"$d/new\" \"$d/record\" || fail \"$d/record cannot be written\"\nend\n");
 }
 
-void host_script_stop(struct buf *out, const struct host_stop *stop)
-{
-    buf_add_c(out, prologue);
-    add_stop(out, stop);
-    buf_add_c(out, "end\n");
-}
-
 /* Lower-case hexadecimal digits, as many as the provider makes. */
 static bool is_host_uid(struct str uid)
 {
@@ -216,6 +251,18 @@ static bool is_host_uid(struct str uid)
         }
     }
     return uid.len == HOST_UID_CHARS;
+}
+
+void host_script_stop(struct buf *out, struct str uid, const struct host_stop *stop)
+{
+    buf_add_c(out, prologue);
+    if (!is_host_uid(uid)) {
+        buf_add_c(out, "fail 'the uid of the cluster is not valid'\n");
+        return;
+    }
+    buf_addf(out, "grep -qsF '\"uid\":\"%.*s\"' \"$d/record\" || end\n", STR_ARG(uid));
+    add_stop(out, stop);
+    buf_add_c(out, "end\n");
 }
 
 /* The file is only replaced by a whole copy, under a lock that all clusters of the user share. */
@@ -280,6 +327,18 @@ static void read_record(struct str text, struct host_reply *reply)
     }
 }
 
+/* "PID NAME ID", of which the id may be missing. */
+static void read_ray(struct str text, struct arena *arena, struct host_reply *reply)
+{
+    struct host_ray *ray =
+        &reply->rays[reply->ray_count < HOST_RAYS_MAX ? reply->ray_count : HOST_RAYS_MAX - 1];
+    reply->ray_count++;
+    *ray = (struct host_ray){0};
+    read_number(str_cut(&text, ' '), &ray->pid);
+    ray->name = arena_str(arena, str_cut(&text, ' '));
+    ray->id = arena_str(arena, str_trim(text));
+}
+
 static void read_line(struct str line, struct arena *arena, struct host_reply *reply)
 {
     struct str value = line;
@@ -315,6 +374,8 @@ static void read_line(struct str line, struct arena *arena, struct host_reply *r
     }
     if (str_is(name, "record")) {
         read_record(value, reply);
+    } else if (str_is(name, "ray")) {
+        read_ray(value, arena, reply);
     } else if (str_is(name, "conflict")) {
         reply->end = HOST_CONFLICT;
     } else if (str_is(name, "flock")) {

@@ -20,9 +20,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024, HOST_UID_CHARS = 32 };
+enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024, HOST_UID_CHARS = 32, HOST_RAYS_MAX = 8 };
 
 /* ---- scripts ---- */
+
+/* The label of the containers that Shoal starts on own machines. */
+#define HOST_CONTAINER_LABEL "shoal-cluster"
 
 /* What is stopped when a host leaves the cluster. */
 struct host_stop {
@@ -34,22 +37,28 @@ struct host_stop {
 /* Prints facts about the host and its record. Changes nothing. */
 void host_script_probe(struct buf *out);
 
+/* The same for a host in use: its record is marked as used, so that it is not deleted as old. */
+void host_script_check(struct buf *out);
+
 /*
  * Replaces the record with serial number `expected` (0: there is none) by `record`, or removes it
  * if `record` is NULL. With `stop`, what the old record's cluster started is stopped first.
  * `watch` is the dead-man switch to start; empty: none. Prints the current record if it has another
- * serial number.
+ * serial number. A host without a record is left alone if a Ray runs there that `ray stop` would
+ * end, unless the caller knows it.
  */
 struct host_swap {
     int64_t expected;
     const json_t *record;
     const struct host_stop *stop; /* or NULL */
     struct str watch;
+    bool keeps_ray; /* the Ray that runs there is known */
 };
 void host_script_swap(struct buf *out, const struct host_swap *swap);
 
-/* Stops what runs on the host and leaves its record as it is. */
-void host_script_stop(struct buf *out, const struct host_stop *stop);
+/* Stops what runs on the host and leaves its record as it is. Does nothing unless that is the
+ * record of the cluster with this uid. */
+void host_script_stop(struct buf *out, struct str uid, const struct host_stop *stop);
 
 /* Adds a public key with the mark "shoal-UID" to the user's authorized_keys, or removes the keys
  * with that mark if `key` is empty. Fails without a change if the uid is not valid. */
@@ -65,6 +74,13 @@ enum host_end {
     HOST_BROKEN     /* the connection broke: the effect is unknown */
 };
 
+/* A process of a Ray that runs on a host without a record. */
+struct host_ray {
+    int64_t pid;
+    struct str name; /* "raylet" */
+    struct str id;   /* RAY_CLOUD_INSTANCE_ID: of a node that Shoal started, "10.0.0.2@3.1" */
+};
+
 struct host_reply {
     enum host_end end;
     int64_t now;             /* the host's clock, seconds since 1970 */
@@ -77,7 +93,9 @@ struct host_reply {
     struct str host_key;     /* "ssh-ed25519 AAAA..." */
     int64_t cpus, memory, gpus;
     bool has_flock, is_home_shared, was_changed;
-    bool has_watch;      /* the dead-man switch runs */
+    bool has_watch; /* the dead-man switch runs */
+    struct host_ray rays[HOST_RAYS_MAX];
+    size_t ray_count;    /* may be more than are listed */
     bool is_record_read; /* a line with a record was read, also if it is not JSON */
 };
 

@@ -97,6 +97,13 @@ static struct str trouble_of(const struct local_call *call, bool *ret_is_taken)
         local_tell_user(call, &err);
         return arena_str(arena, str_from(err.text));
     }
+    if (local_has_other_ray(call, &err) ||
+        (call->host != HOST_HEAD &&
+         local_is_used_twice(call, reply->record, operation->calls[HOST_HEAD].reply.record,
+                             &err))) {
+        *ret_is_taken = true;
+        return arena_str(arena, str_from(err.text));
+    }
     if (!reply->has_flock) {
         return arena_printf(arena, "%.*s does not have the program flock; install util-linux",
                             STR_ARG(host));
@@ -389,10 +396,12 @@ static bool has_key(const struct local_operation *operation, size_t host)
     return !operation->head || json_object_get(keys, arena_str(&arena, address).ptr) != NULL;
 }
 
-/* Its record, and what runs there, if it still has one of this cluster. */
+/* Its record, and what runs there, if it still has one of this cluster. The head may have had
+ * another address. */
 static enum local_edit edit_free_former(struct local_call *call)
 {
-    if (!local_owns(call->operation->provider, call->record)) {
+    if (!local_owns(call->operation->provider, call->record) ||
+        json_object_get(call->record, "lease")) {
         return EDIT_LEAVE;
     }
     call->stops = true;

@@ -104,7 +104,7 @@ static enum local_edit edit_reserve(struct local_call *call)
 
 /* ---- the hosts ---- */
 
-/* An own record of an earlier node: Ray may still run there. */
+/* An own record of an earlier node, or its Ray without a record: Ray may still run there. */
 static enum local_edit edit_claim(struct local_call *call)
 {
     struct local_operation *operation = call->operation;
@@ -119,6 +119,11 @@ static enum local_edit edit_claim(struct local_call *call)
     if (call->reply.owner.len > 0 || (call->record && !local_owns(provider, call->record))) {
         call->outcome = OUTCOME_CAPACITY;
         local_tell_user(call, &call->err);
+        return EDIT_LEAVE;
+    }
+    if (local_has_other_ray(call, &call->err) ||
+        local_is_used_twice(call, call->record, operation->head, &call->err)) {
+        call->outcome = OUTCOME_CAPACITY;
         return EDIT_LEAVE;
     }
     const struct local_host *head = &provider->hosts[HOST_HEAD];
@@ -140,7 +145,7 @@ static enum local_edit edit_claim(struct local_call *call)
         str_eq(host_record_text(call->record, "id"), host_record_text(node, "id"))) {
         return EDIT_LEAVE;
     }
-    call->stops = call->record != NULL;
+    call->stops = call->record || call->reply.ray_count > 0;
     call->starts = true;
     json_decref(call->record);
     call->record = host_record_new(provider->cluster->name, provider->uid,
@@ -210,13 +215,21 @@ static bool is_any_unsure(struct local_operation *operation)
         bool is_sure = claim->outcome == OUTCOME_DONE || claim->outcome == OUTCOME_CAPACITY ||
                        claim->reply.end == HOST_UNREACHED;
         if (!is_sure) {
-            operation->answer.outcome = claim->outcome == OUTCOME_NO_LEASE ? OUTCOME_NO_LEASE
-                                                                           : OUTCOME_UNKNOWN;
+            operation->answer.outcome = OUTCOME_UNKNOWN;
             operation->answer.err = claim->err;
             return true;
         }
     }
     return false;
+}
+
+/* Claimed hosts stay so for the next holder: then it is not true that nothing was sent. */
+static void local_launch_answer(struct local_operation *operation)
+{
+    if (operation->checked_count > 0 && operation->answer.outcome == OUTCOME_NO_LEASE) {
+        operation->answer.outcome = OUTCOME_UNKNOWN;
+    }
+    local_answer_machines(operation);
 }
 
 /* Why hosts are not used, for the answer. */
@@ -240,7 +253,7 @@ static void local_launch_finish(struct local_operation *operation)
 {
     size_t count = host_record_count(operation->head, operation->draft.token);
     if (operation->answer.outcome != OUTCOME_DONE) {
-        local_answer_machines(operation);
+        local_launch_answer(operation);
         return;
     }
     if (count < (size_t)operation->draft.count) {
@@ -278,7 +291,7 @@ static void on_reserved(struct local_operation *operation)
     size_t i;
     const json_t *node;
     if (operation->answer.outcome != OUTCOME_DONE) {
-        local_answer_machines(operation);
+        local_launch_answer(operation);
         return;
     }
     json_array_foreach(json_object_get(operation->head, "nodes"), i, node)

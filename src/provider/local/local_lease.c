@@ -103,6 +103,10 @@ static enum local_edit edit_take(struct local_call *call)
         local_tell_user(call, &call->err);
         return EDIT_LEAVE;
     }
+    if (!was_there && operation->text.len > 0 && local_has_other_ray(call, &call->err)) {
+        call->outcome = OUTCOME_INVALID;
+        return EDIT_LEAVE;
+    }
     if (!was_there && operation->text.len == 0) {
         call->outcome = OUTCOME_NOT_FOUND;
         err_set(&call->err, ERR_NOT_FOUND, "the head has no record of this cluster");

@@ -84,6 +84,11 @@ static enum local_edit edit_check(struct local_call *call)
 static enum local_edit edit_clean(struct local_call *call)
 {
     const struct local_provider *provider = call->operation->provider;
+    if (local_has_other_ray(call, &call->err) ||
+        local_is_used_twice(call, call->record, call->operation->head, &call->err)) {
+        call->outcome = OUTCOME_INVALID;
+        return EDIT_LEAVE;
+    }
     if (!local_owns(provider, call->record)) {
         bool is_used = call->record || call->reply.owner.len > 0;
         call->outcome = is_used ? OUTCOME_INVALID : OUTCOME_DONE;
@@ -100,9 +105,11 @@ static void prepare_check(struct local_call *call, struct buf *script)
 {
     struct local_operation *operation = call->operation;
     struct str host = local_host_of(operation->provider, call->host);
-    (void)script;
     call->node = host_record_node_on(operation->head, host);
     call->edit = call->node ? edit_check : edit_clean;
+    if (call->node) {
+        host_script_check(script);
+    }
 }
 
 static bool note_check(const struct local_call *call, json_t *record, int64_t now)

@@ -131,6 +131,63 @@ void local_tell_user(const struct local_call *call, struct err *err)
                           reply->record ? reply->record : reply->other, reply->owner, err);
 }
 
+/* Ray has the id of its node in its environment. The preflight asks before the cluster is known;
+ * the process that takes the head's lease knows it by its uid. */
+static bool is_own_ray(const struct local_call *call, const struct host_ray *ray)
+{
+    const struct local_operation *operation = call->operation;
+    struct str host = local_host_of(operation->provider, call->host);
+    if (str_find_char(ray->id, '@') == SIZE_MAX || !str_eq(local_address(ray->id), host)) {
+        return false;
+    }
+    return operation->surveyed ||
+           (call->host == HOST_HEAD ? operation->keeps_uid
+                                    : host_record_node(operation->head, ray->id) != NULL);
+}
+
+bool local_has_other_ray(const struct local_call *call, struct err *err)
+{
+    const struct host_reply *reply = &call->reply;
+    struct str host = local_host_of(call->operation->provider, call->host);
+    size_t i = 0;
+    if (reply->record || reply->owner.len > 0) {
+        return false;
+    }
+    while (i < reply->ray_count && i < HOST_RAYS_MAX && is_own_ray(call, &reply->rays[i])) {
+        i++;
+    }
+    if (i == reply->ray_count) {
+        return false;
+    }
+    const struct host_ray *ray = &reply->rays[i < HOST_RAYS_MAX ? i : 0];
+    err_set(err, ERR_EXISTS,
+            "Ray runs on %.*s (%.*s, pid %lld) and no cluster has taken this machine. Setting it "
+            "up would end that Ray: stop it there with `ray stop`, or use another machine",
+            STR_ARG(str_sub(host, 0, 100)), STR_ARG(ray->name), (long long)ray->pid);
+    return true;
+}
+
+bool local_is_used_twice(const struct local_call *call, const json_t *record, const json_t *head,
+                         struct err *err)
+{
+    struct str host = local_host_of(call->operation->provider, call->host);
+    struct str id = host_record_text(record, "id");
+    const json_t *node = host_record_node(head, id);
+    struct str other = STR("");
+    if (json_object_get(record, "lease")) {
+        other = host_record_text(record, "head");
+    } else if (node && !host_record_node_is(node, NODE_ENDED)) {
+        other = local_address(id);
+    }
+    if (other.len == 0 || str_eq(other, host)) {
+        return false;
+    }
+    err_set(err, ERR_CONFIG,
+            "%.*s is the same machine as %.*s: remove one of the two addresses from the file",
+            STR_ARG(str_sub(host, 0, 100)), STR_ARG(str_sub(other, 0, 100)));
+    return true;
+}
+
 bool local_has_lease(const struct local_provider *provider)
 {
     return provider->epoch != 0 &&
@@ -166,7 +223,8 @@ static void send_swap(struct local_call *call, bool is_removal)
     struct host_swap swap = {.expected = call->reply.serial,
                              .record = is_removal ? NULL : call->record,
                              .stop = call->stops ? &provider->stop : NULL,
-                             .watch = call->starts ? provider->setup.watch : STR("")};
+                             .watch = call->starts ? provider->setup.watch : STR(""),
+                             .keeps_ray = call->reply.ray_count > 0};
     buf_init(&script, HOST_SCRIPT_BYTES_MAX);
     host_script_swap(&script, &swap);
     if (script.is_full) {

@@ -159,6 +159,14 @@ bool local_is_named(const struct local_provider *provider, const json_t *record)
 /* "HOST is used by cluster NAME ...", from the reply of the call. */
 void local_tell_user(const struct local_call *call, struct err *err);
 
+/* Does a Ray run on a host without a record that this cluster did not start? Claiming the host
+ * would end it. */
+bool local_has_other_ray(const struct local_call *call, struct err *err);
+
+/* Does the record of a worker say that the cluster uses this machine at another address? */
+bool local_is_used_twice(const struct local_call *call, const json_t *record, const json_t *head,
+                         struct err *err);
+
 /* Is the lease certainly ours for some seconds more? */
 bool local_has_lease(const struct local_provider *provider);
 

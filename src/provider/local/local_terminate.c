@@ -47,7 +47,7 @@ static void prepare_free(struct local_call *call, struct buf *script)
     if (call->host == HOST_HEAD) { /* its record has the lease and the nodes: remove() deletes it */
         stop.is_head = true;
         call->stops = true;
-        host_script_stop(script, &stop);
+        host_script_stop(script, host_record_text(call->operation->head, "uid"), &stop);
     } else {
         call->edit = edit_free;
     }
@@ -55,14 +55,13 @@ static void prepare_free(struct local_call *call, struct buf *script)
 
 /* ---- noting ---- */
 
-static void note_end(struct local_operation *operation, const struct local_call *call,
-                     json_t *record, int64_t now)
+static void note_end(const struct local_call *call, json_t *node, json_t *record, int64_t now)
 {
-    const struct local_provider *provider = operation->provider;
+    const struct local_provider *provider = call->operation->provider;
     struct str host = local_host_of(provider, call->host);
     struct str why = str_from(call->err.text);
-    json_t *node = host_record_node_on(record, host);
-    if (!node || !host_record_node_is(node, NODE_ENDING)) {
+    if (!node || !str_eq(host_record_text(node, "host"), host) ||
+        !host_record_node_is(node, NODE_ENDING)) {
         return;
     }
     if (call->outcome == OUTCOME_DONE) {
@@ -82,8 +81,12 @@ static enum local_edit edit_note(struct local_call *call)
     if (!local_owns(operation->provider, call->record)) {
         return EDIT_LEAVE;
     }
+    /* By id: a newer node may use the host. */
     for (size_t i = 0; i < operation->checked_count; i++) {
-        note_end(operation, &operation->checked[i], call->record, call->reply.now);
+        for (size_t j = 0; j < operation->id_count; j++) {
+            note_end(&operation->checked[i], host_record_node(call->record, operation->ids[j]),
+                     call->record, call->reply.now);
+        }
     }
     return EDIT_WRITE;
 }

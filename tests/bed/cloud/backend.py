@@ -33,17 +33,27 @@ def write_amis():
     (settings.STATE / "amis.json").write_text(json.dumps(entries), encoding="utf-8")
 
 
+def disks_of_image(ami):
+    """As Canonical's images: the disk that moto gives to an instance that names none."""
+    return [{"DeviceName": ami.root_device_name or "/dev/sda1", "Ebs": {
+        "DeleteOnTermination": True, "SnapshotId": ami.ebs_snapshot.id, "VolumeSize": 8,
+        "VolumeType": "gp2"}}]
+
+
 class Moto:
     def __init__(self):
         write_amis()
         from moto.backends import get_backend
+        from moto.ec2.models.amis import Ami
         from moto.ec2.models.instance_types import INSTANCE_TYPES
         from moto.moto_server.werkzeug_app import (DomainDispatcherApplication,
                                                    create_backend_app)
+        Ami.block_device_mappings = property(disks_of_image)
         self.types = INSTANCE_TYPES
         self.app = DomainDispatcherApplication(create_backend_app)
         self.get_backend = get_backend
         self.lock = threading.RLock()
+        self.tunables = settings.Tunables()  # those of the cloud, once there is one
 
     # ---- requests ----
 
@@ -92,7 +102,21 @@ class Moto:
         return self.get_backend("ec2")[settings.ACCOUNT][region]
 
     def iam(self):
-        return self.get_backend("iam")[settings.ACCOUNT]["aws"]
+        return self.get_backend("iam")[settings.ACCOUNT][self.tunables.partition]
+
+    def encrypts(self):
+        """Are all new volumes encrypted?"""
+        return bool(self.tunables.ebs_key or self.tunables.ebs_encrypted)
+
+    def subnet_owner(self):
+        return settings.SUBNET_OWNER if self.tunables.shared_subnets else settings.ACCOUNT
+
+    def regions(self):
+        """The regions of the account's partition."""
+        if self.tunables.partition == "aws":
+            return list(settings.VPCS)[:self.tunables.regions]
+        return [name for name in settings.OTHER_VPCS
+                if settings.partition_of(name) == self.tunables.partition]
 
     def instance(self, region, ident):
         return self.backend(region).get_instance(ident)
@@ -241,7 +265,7 @@ class Moto:
         with self.lock:
             for made in (iam.roles, iam.users, iam.instance_profiles):
                 made.clear()
-            for region in settings.VPCS:
+            for region in self.regions():
                 backend = self.backend(region)
                 for made in (backend.reservations, backend.volumes, backend.enis,
                              backend.key_pairs, backend.launch_templates,
@@ -272,9 +296,14 @@ class Moto:
         for subnet in subnets:
             backend.associate_route_table(table.id, subnet_id=subnet.id)
 
-    def seed(self):
+    def seed(self, vpcs=None):
         """Replace moto's default VPCs with ours, and keep images only in our regions."""
-        for region, cidr in settings.VPCS.items():
+        from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
+        for region, cidr in (vpcs or settings.VPCS).items():
+            if region in settings.OTHER_VPCS:  # the same types as in Oregon
+                for rows in INSTANCE_TYPE_OFFERINGS.values():
+                    rows[region] = [{**row, "Location": row["Location"].replace(
+                        settings.REGION, region)} for row in rows[settings.REGION]]
             backend = self.backend(region)
             for ami in settings.AMIS:
                 if ami.region not in ("", region):

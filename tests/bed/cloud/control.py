@@ -66,11 +66,12 @@ class Control:
                          "private": node.private, "public": node.public, "token": node.token,
                          "spot": bool(node.spot), "times": dict(node.times),
                          "tags": moto.tags_of(node.region, node.id)})
-        ec2, iam = moto.backend(settings.REGION), moto.iam()
+        region = moto.regions()[0]
+        ec2, iam = moto.backend(region), moto.iam()
         return {
             "instances": sorted(rows, key=lambda row: row["times"]["pending"]),
             "keys": sorted(ec2.key_pairs), "groups": sorted(
-                g.name for g in moto.groups(settings.REGION).values() if g.name != "default"),
+                g.name for g in moto.groups(region).values() if g.name != "default"),
             "templates": sorted(t.name for t in ec2.launch_templates.values()),
             "volumes": sorted(v.id for v in ec2.volumes.values()),
             "roles": sorted(r.name for r in iam.roles.values()),
@@ -131,6 +132,12 @@ class Control:
             if name not in before:
                 raise ValueError(f"nothing is called {name!r}; there are: {' '.join(before)}")
             setattr(self.cloud.tunables, name, type(before[name])(value))
+            if name == "iam_lag":  # policies of before are in force
+                self.cloud.policies_put.clear()
+        if "partition" in fields and fields["partition"] != before["partition"]:
+            self.cloud.moto.seed({name: settings.OTHER_VPCS[name]
+                                  for name in self.cloud.moto.regions()
+                                  if name in settings.OTHER_VPCS})
         if {"vpn", "relay_ms"} & set(fields):
             self.cloud.nodes.rewire()
         return before

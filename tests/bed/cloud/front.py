@@ -13,8 +13,8 @@ import re
 import threading
 import time
 
-from . import (backend, faults, identity, instances, launch, limits, nodes, paging, places, prices,
-               services, settings, templates)
+from . import (accounts, backend, faults, identity, instances, launch, limits, nodes, paging,
+               places, prices, services, settings, templates)
 from .wire import UNSIGNED, Refusal, Reply, parse, refuse, understand
 
 ACTIONS = {
@@ -48,6 +48,8 @@ ACTIONS = {
     ("ec2", "RevokeSecurityGroupIngress"): instances.change_groups,
     ("ec2", "CreateSecurityGroup"): instances.create_group,
     ("ec2", "DeleteSecurityGroup"): instances.delete_group,
+    ("ec2", "GetEbsEncryptionByDefault"): accounts.encryption_by_default,
+    ("ec2", "GetEbsDefaultKmsKeyId"): accounts.default_key,
     ("ec2", "DescribeSpotPriceHistory"): prices.spot_history,
     ("pricing", "GetProducts"): prices.get_products,
     ("sts", "GetCallerIdentity"): services.caller_identity,
@@ -61,6 +63,7 @@ ACTIONS = {
     ("iam", "ListInstanceProfileTags"): services.profile_tags,
     ("iam", "GetRole"): services.get_role,
     ("iam", "CreateServiceLinkedRole"): services.create_linked_role,
+    ("iam", "SimulatePrincipalPolicy"): accounts.simulate,
     ("ssm", "GetParameter"): services.get_parameter,
     ("ssm", "GetParameters"): services.get_parameters,
     ("servicequotas", "GetServiceQuota"): services.get_quota,
@@ -83,6 +86,7 @@ class Cloud:
         self.moto = moto or backend.Moto()
         if not moto:
             self.moto.seed()
+        self.moto.tunables = self.tunables
         self.faults = faults.Faults()
         self.identities = identity.Identities(self.moto)
         self.buckets = limits.Buckets()
@@ -90,7 +94,7 @@ class Cloud:
         self.launching = threading.RLock()
         self.tokens = {}
         self.profiles_made = {}
-        self.policies_put = {}   # role: time from which its newest policy applies
+        self.policies_put = {}   # role: [(when a policy was put, the policies before)]
         self.delayed = []        # [(when, work)]: effects that callers do not see yet
         self.type_lists = {}
         self.items = {}
@@ -183,10 +187,15 @@ class Cloud:
                 if self.delayed and self.delayed[0][0] <= time.monotonic():
                     self.delayed.pop(0)[1]()
 
-    def is_young_role(self, role):
-        """Is its newest policy not in force yet?"""
-        put_at = self.policies_put.get(role, float("-inf"))
-        return time.monotonic() - put_at < self.tunables.iam_lag
+    def policies_in_force(self, who):
+        """The policies of a role or user; of a role, without changes that are younger than
+        `iam_lag`.
+        """
+        since = time.monotonic() - self.tunables.iam_lag
+        young = [before for at, before in self.policies_put.get(who.name, ()) if at > since]
+        if who.kind == "role" and young:
+            return young[0]
+        return self.moto.policies_of(who.kind, who.name) or []
 
     # ---- one call ----
 
@@ -217,12 +226,11 @@ class Cloud:
             raise Refusal("UnknownEndpoint", f"The bed has no service {call.service!r}.", 404)
         if call.action in UNSIGNED or call.service == "sso":
             return
-        places.check_region(call)
+        places.check_region(self, call)
         call.identity = identity.check(self.identities, call, self.now())
-        if call.identity.kind == "role" and self.is_young_role(call.identity.name):
-            raise identity.denied(call, f"{call.service}:{call.action}",
-                                  "because no identity-based policy allows it yet")
-        self.identities.authorize(call)
+        call.identity.partition = settings.partition_of(call.region)
+        self.identities.authorize(call, self.policies_in_force)
+        accounts.check_organization(self, call)
         if self.tunables.throttle:
             self.buckets.check(call)
 

@@ -33,13 +33,14 @@ class Identity:
     expires: float = 0.0     # 0: never
     session: str = ""
     disabled: bool = False
+    partition: str = "aws"
 
     @property
     def arn(self):
         if self.kind == "role":
-            return (f"arn:aws:sts::{settings.ACCOUNT}:assumed-role/{self.name}/"
+            return (f"arn:{self.partition}:sts::{settings.ACCOUNT}:assumed-role/{self.name}/"
                     f"{self.session or 'session'}")
-        return f"arn:aws:iam::{settings.ACCOUNT}:user/{self.name}"
+        return f"arn:{self.partition}:iam::{settings.ACCOUNT}:user/{self.name}"
 
     @property
     def label(self):
@@ -80,16 +81,15 @@ class Identities:
 
     # ---- permissions ----
 
-    def authorize(self, call):
-        """Raise unless the caller's identity may take this action."""
+    def authorize(self, call, policies_of):
+        """Raise unless the caller's identity may take this action now."""
         wanted = f"{call.service}:{call.action}"
         for who, what in self.denied:
             if fnmatch.fnmatch(call.identity.label, who) and policy.matches(what, wanted):
                 raise denied(call, wanted, "with an explicit deny in an identity-based policy")
         if call.identity.kind == "admin" or wanted == "sts:GetCallerIdentity":
             return
-        policies = self.moto.policies_of(call.identity.kind, call.identity.name)
-        if not policy.allows(policies or [], wanted, call, self.moto):
+        if not policy.allows(policies_of(call.identity), wanted, call, self.moto):
             raise denied(call, wanted, f"because no identity-based policy allows the {wanted} "
                                        "action")
 

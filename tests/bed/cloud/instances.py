@@ -6,7 +6,7 @@ import re
 import time
 import xml.etree.ElementTree as ET
 
-from . import launch, settings
+from . import accounts, launch, settings
 from .nodes import CODES
 from .paging import check_dry_run, page_size, position_of, question, token_for
 from .wire import Refusal, ec2_reply, error_of, parse, put, put_all, xml_reply
@@ -397,6 +397,10 @@ def describe_types(cloud, call):
     limit, start = page_size(call, cloud, high=100), position_of(call)
     check_dry_run(call)
     params = {k: v for k, v in call.params.items() if k not in ("NextToken", "MaxResults")}
+    if call.filters().get("free-tier-eligible") == ["true"]:  # moto does not know which they are
+        params = {"Action": call.action, "Filter.1.Name": "instance-type",
+                  **{f"Filter.1.Value.{n}": name
+                     for n, name in enumerate(accounts.FREE_TYPES, 1)}}
     key = (call.region, question(call))
     if key not in cloud.type_lists:
         status, body = cloud.moto.ec2(call.region, params)

@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 
-from . import nodes, policy
+from . import accounts, nodes, policy
 from .wire import Call, Refusal, Reply, ec2_reply, error_of, parse, xml_reply
 
 USER_DATA_MAX = 16384
@@ -223,6 +223,7 @@ def check_profile(cloud, call):
         if found[2] is None:
             raise Refusal("InvalidParameterValue", f"IAM Instance Profile \"{found[0]}\" has no "
                                                    "associated IAM Roles")
+        accounts.check_pass_role(cloud, call, found[2])
         return value
     return None
 
@@ -235,7 +236,10 @@ def vcpus(cloud, kind):
 
 
 def check_quota(cloud, region, kind, low, high, spot):
-    """How many of `high` the quota allows; refuse if fewer than `low`."""
+    """How many of `high` the quota allows; refuse if fewer than `low`, or with `quota_whole` if
+    fewer than `high`.
+    """
+    low = high if cloud.tunables.quota_whole else low
     limit = cloud.tunables.spot_vcpu_quota if spot else cloud.tunables.vcpu_quota
     used = sum(vcpus(cloud, n.type) for n in cloud.nodes.live(region)
                if bool(n.spot) == spot and n.state not in ("stopped", "stopping"))
@@ -310,9 +314,8 @@ def check_spot_role(cloud, call):
     """The first spot request of an account creates a role, if the caller may do that."""
     if cloud.tunables.spot_role:
         return
-    policies = cloud.moto.policies_of(call.identity.kind, call.identity.name) or []
-    if call.identity.kind != "admin" and \
-            not policy.allows(policies, "iam:CreateServiceLinkedRole", call, cloud.moto):
+    if not accounts.may(cloud, call, "iam:CreateServiceLinkedRole",
+                        policy.spot_role_arn(call.region), AWSServiceName="spot.amazonaws.com"):
         raise Refusal("AuthFailure.ServiceLinkedRoleCreationNotPermitted",
                       "The provided credentials do not have permission to create the "
                       "service-linked role for EC2 Spot Instances.", 403)
@@ -339,6 +342,7 @@ def run_instances(cloud, call):
             check_alive(cloud, before)
             return cloud.describe_again(call.region, before)
         check_image(cloud, wanted)
+        accounts.check_plan(cloud, wanted.get("InstanceType", "m1.small"))
         check_key(cloud, wanted)
         groups = check_groups(cloud, wanted, subnet)
         profile = check_profile(cloud, wanted)
@@ -372,6 +376,7 @@ def create(cloud, call, subnet, groups, count, data, profile, spot):
     made = [new_node(cloud, call, item, subnet, data, profile, spot)
             for item in root.findall("instancesSet/item")]
     for node in made:
+        accounts.doom(cloud, call, node)
         cloud.nodes.launch(node)
     for item, node in zip(root.findall("instancesSet/item"), made, strict=True):
         cloud.items[node.id] = (root.findtext("reservationId"), copy.deepcopy(item))

@@ -195,7 +195,8 @@ class Nodes:
     def _start(self, node):
         if "dies" in node.faults:
             code = node.faults["dies"].code or "Server.InternalError"
-            node.reason = (code, f"{code}: Internal error on launch")
+            what = "Client" if code.startswith("Client.") else "Internal"
+            node.reason = (code, f"{code}: {what} error on launch")
             self.later(max(0.2, self.tunables.pending), self._end, node)
             return
         if not node.paper:
@@ -429,9 +430,9 @@ def host_name(node):
 
 
 def systemd_words():
-    """Docker options for systemd as first process."""
+    """Docker options for systemd as first process. Debian's initramfs mounts /run like this."""
     return ["-t", "-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--tmpfs", "/tmp",
-            *privileges()]
+            "--tmpfs", "/run:rw,nosuid,nodev,noexec,mode=755", *privileges()]
 
 
 def docker_words():

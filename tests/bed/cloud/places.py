@@ -11,9 +11,11 @@ KEPT_BY_AWS = 5  # addresses of each subnet
 OFFERING_KINDS = ("region", "availability-zone", "availability-zone-id", "outpost")
 
 
-def check_region(call):
-    """A region that the account has not enabled rejects all keys, without a further reason."""
-    if call.service not in ("ec2", "ssm", "servicequotas") or call.region in settings.VPCS:
+def check_region(cloud, call):
+    """A region that the account has not enabled rejects all keys, without a further reason; so does
+    one of another partition.
+    """
+    if call.service not in ("ec2", "ssm", "servicequotas") or call.region in cloud.moto.regions():
         return
     if call.service == "ec2":
         raise Refusal("AuthFailure", "AWS was not able to validate the provided access "
@@ -22,14 +24,15 @@ def check_region(call):
                                                  "invalid.", 400)
 
 
-def describe_regions(_cloud, call):
+def describe_regions(cloud, call):
     """The bed's regions; with AllRegions also one that must be enabled first."""
     check_dry_run(call)
-    rows = {name: "opt-in-not-required" for name in sorted(settings.VPCS)}
+    rows = {name: "opt-in-not-required" for name in sorted(cloud.moto.regions())}
     if call.get("AllRegions") == "true":
         rows[settings.CLOSED_REGION] = "not-opted-in"
     named = call.list("RegionName")
-    unknown = [name for name in named if name not in (*settings.VPCS, settings.CLOSED_REGION)]
+    known = (*cloud.moto.regions(), settings.CLOSED_REGION)
+    unknown = [name for name in named if name not in known]
     if unknown:
         raise Refusal("InvalidParameterValue", f"Invalid region: [{','.join(unknown)}]")
     if named:
@@ -82,6 +85,10 @@ def describe_subnets(cloud, call):
         taken = sum(node.subnet == item.findtext("subnetId") for node in cloud.nodes.live())
         size = ipaddress.ip_network(item.findtext("cidrBlock")).num_addresses
         put(item, "availableIpAddressCount", size - KEPT_BY_AWS - taken)
+        owner = cloud.moto.subnet_owner()
+        put(item, "ownerId", owner)
+        partition, ident = settings.partition_of(call.region), item.findtext("subnetId")
+        put(item, "subnetArn", f"arn:{partition}:ec2:{call.region}:{owner}:subnet/{ident}")
     return xml_reply(root)
 
 

@@ -31,23 +31,50 @@ def matches(pattern, text):
 class Resource:
     """An ARN and the tags it has now; `kind` is None when the bed does not know."""
 
-    def __init__(self, call, kind=None, ident="*", tags=None):
-        account = "" if kind in ("image", "snapshot") else settings.ACCOUNT
-        self.arn = f"arn:aws:ec2:{call.region}:{account}:{kind}/{ident}" if kind else None
-        self.kind, self.tags = kind, tags or {}
+    def __init__(self, call, kind=None, ident="*", tags=None, owner=settings.ACCOUNT):
+        account = "" if kind in ("image", "snapshot") else owner
+        partition = settings.partition_of(call.region)
+        self.arn = f"arn:{partition}:ec2:{call.region}:{account}:{kind}/{ident}" if kind else None
+        self.kind, self.tags, self.encrypted = kind, tags or {}, "false"
 
 
-def of_launch(call):
-    rows = [Resource(call, kind, "0") for kind in MADE]
+def volumes_of(call, moto):
+    """One for the root, unless the request describes it, and one for each volume described."""
+    given = [item for item in call.items("BlockDeviceMapping")
+             if any(name.startswith("Ebs.") for name in item)]
+    rows = []
+    for item in given if any(i.get("DeviceName") == "/dev/sda1" for i in given) else [{}, *given]:
+        row = Resource(call, "volume", "0")
+        row.encrypted = "true" if moto.encrypts() else item.get("Ebs.Encrypted", "false")
+        rows.append(row)
+    return rows
+
+
+# Other resources that a launch uses, by the parameter with their id; the rest of their ARN.
+USED = {"Placement.GroupName": "placement-group", "Placement.HostId": "dedicated-host",
+        "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId":
+            "capacity-reservation", "LaunchTemplate.LaunchTemplateId": "launch-template"}
+
+
+def of_launch(call, moto):
+    rows = [Resource(call, kind, "0") for kind in MADE if kind != "volume"]
+    rows += volumes_of(call, moto)
     if call.get("InstanceMarketOptions.MarketType") == "spot":
         rows.append(Resource(call, "spot-instances-request", "0"))
     interface = next(iter(call.items("NetworkInterface")), {})
     groups = call.list("SecurityGroupId") + [v for k, v in interface.items()
                                              if k.startswith("SecurityGroupId.")]
     named = [("image", call.get("ImageId")), ("key-pair", call.get("KeyName")),
-             ("subnet", call.get("SubnetId") or interface.get("SubnetId"))]
+             *((kind, call.get(name)) for name, kind in USED.items())]
     named += [("security-group", group) for group in groups]
-    return rows + [Resource(call, kind, ident) for kind, ident in named if ident]
+    rows += [Resource(call, kind, ident) for kind, ident in named if ident]
+    subnet = call.get("SubnetId") or interface.get("SubnetId")
+    rows += [Resource(call, "subnet", subnet, owner=moto.subnet_owner())] if subnet else []
+    for item in call.items("LicenseSpecification"):
+        row = Resource(call)
+        row.arn = item.get("LicenseConfigurationArn")
+        rows.append(row)
+    return rows
 
 
 # Resources that calls without an id create, and their other resources.
@@ -55,33 +82,46 @@ MAKERS = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "laun
           "ImportKeyPair": "key-pair"}
 
 
-def of_making(call):
-    rows = [Resource(call, MAKERS[call.action], "0")]
-    return rows + ([Resource(call, "vpc", call.get("VpcId"))] if call.get("VpcId") else [])
+def of_making(call, moto):
+    rows, vpc = [Resource(call, MAKERS[call.action], "0")], call.get("VpcId")
+    return rows + ([Resource(call, "vpc", vpc, owner=moto.subnet_owner())] if vpc else [])
+
+
+def spot_role_arn(region):
+    return (f"arn:{settings.partition_of(region)}:iam::{settings.ACCOUNT}:role/aws-service-role/"
+            "spot.amazonaws.com/AWSServiceRoleForEC2Spot")
 
 
 def of_iam(call, moto):
     """A role or profile by its name; one that does not exist has no path."""
     rows = []
+    if call.get("AWSServiceName") == "spot.amazonaws.com":
+        rows.append(Resource(call))
+        rows[0].arn = spot_role_arn(call.region)
     for field, kind in (("RoleName", "role"), ("InstanceProfileName", "instance-profile")):
         name = call.get(field)
         if name:
             path = call.get("Path") or moto.path_of(kind, name)
             row = Resource(call)
-            row.arn = f"arn:aws:iam::{settings.ACCOUNT}:{kind}{path}{name}"
+            partition = settings.partition_of(call.region)
+            row.arn = f"arn:{partition}:iam::{settings.ACCOUNT}:{kind}{path}{name}"
             rows.append(row)
     return rows or [Resource(call)]
 
 
 def of_call(call, moto):
+    if call.resource_arn:
+        row = Resource(call)
+        row.arn = call.resource_arn
+        return [row]
     if call.service == "iam":
         return of_iam(call, moto)
     if call.service == "ec2" and call.action in MAKERS:
-        return of_making(call)
+        return of_making(call, moto)
     if call.service != "ec2" or call.action.startswith(("Describe", "Get")):
         return [Resource(call)]
     if call.action == "RunInstances":
-        return of_launch(call)
+        return of_launch(call, moto)
     idents = call.list("InstanceId") + call.list("ResourceId")
     idents += [call.get(name) for name in ("InstanceId", "LaunchTemplateId", "GroupId")
                if call.get(name)]
@@ -110,8 +150,10 @@ def request_tags(call, kind):
     """The tags that the request gives to this kind of resource."""
     specs = [(s.get("ResourceType"), s) for s in call.items("TagSpecification")]
     specs = specs or [(kind, call.params)]
-    return {value: spec.get(key[:-3] + "Value", "") for given, spec in specs if given == kind
-            for key, value in spec.items() if re.search(r"Tag\.\d+\.Key$", key)}
+    tags = {value: spec.get(key[:-3] + "Value", "") for given, spec in specs if given == kind
+            for key, value in spec.items() if re.search(r"Tags?\.(member\.)?\d+\.Key$", key)}
+    mark = "RequestTag/"  # of a simulation
+    return {**tags, **{k[len(mark):]: v for k, v in call.params.items() if k.startswith(mark)}}
 
 
 def values_of(key, call, resource, made_by):
@@ -127,6 +169,17 @@ def values_of(key, call, resource, made_by):
         return list(request_tags(call, resource.kind))
     if key == "ec2:CreateAction":
         return [made_by] if made_by else []
+    if key == "ec2:Encrypted":
+        return [resource.encrypted] if resource.kind == "volume" else []
+    if key == "iam:AWSServiceName":
+        return [call.get("AWSServiceName")] if call.get("AWSServiceName") else []
+    if key == "iam:PolicyARN":
+        return [call.get("PolicyArn")] if call.get("PolicyArn") else []
+    if key in ("iam:PassedToService", "kms:ViaService", "kms:GrantIsForAWSResource"):
+        name = key.partition(":")[2]
+        return [call.get(name)] if call.get(name) else []
+    if key == "iam:PermissionsBoundary":
+        return [call.get("PermissionsBoundary")] if call.get("PermissionsBoundary") else []
     if key == "ec2:RoleDelivery":
         return ["2.0"] if call.identity.kind == "role" else []
     names = {"ec2:InstanceType": "InstanceType",
@@ -144,7 +197,10 @@ def compare(operator, have, wanted):
                  "NumericGreaterThan": float(have) > float(wanted),
                  "NumericGreaterThanEquals": float(have) >= float(wanted)}
         return tests[operator]
-    return fnmatch.fnmatchcase(have, wanted) if "Like" in operator else have == wanted
+    if operator == "Bool":
+        return have.lower() == wanted.lower()
+    is_pattern = "Like" in operator or operator.startswith("Arn")
+    return fnmatch.fnmatchcase(have, wanted) if is_pattern else have == wanted
 
 
 def one_holds(operator, have, wanted):

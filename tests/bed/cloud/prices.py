@@ -1,7 +1,9 @@
 """Fixed prices: the Pricing API's products and the spot price history.
 
 A few types have the prices that AWS published for Oregon. The price of the others depends on their
-size, so that every type has a price and always the same one.
+size, so that every type has a price and always the same one. Another region has prices of its own:
+m5.large and the volumes gp2 and gp3 cost there what AWS's public price lists say, and the rest as
+much more as m5.large.
 """
 
 import json
@@ -16,13 +18,24 @@ KNOWN = {"t3.micro": 0.0104, "t3.medium": 0.0416, "m5.large": 0.096, "m5.xlarge"
          "c5.xlarge": 0.17, "r5.large": 0.126, "g4dn.xlarge": 0.526, "p3.2xlarge": 3.06,
          "p4d.24xlarge": 32.7726}
 VOLUMES = {"gp3": 0.08, "gp2": 0.10, "io2": 0.125, "st1": 0.045, "sc1": 0.015}  # per GB and month
-LOCATIONS = {"us-west-2": "US West (Oregon)", "us-east-1": "US East (N. Virginia)"}
+LOCATIONS = {"us-west-2": "US West (Oregon)", "us-east-1": "US East (N. Virginia)",
+             "eu-west-1": "EU (Ireland)", "ap-northeast-1": "Asia Pacific (Tokyo)",
+             "ap-south-1": "Asia Pacific (Mumbai)", "sa-east-1": "South America (Sao Paulo)"}
+M5_LARGE = {"us-west-2": 0.096, "us-east-1": 0.096, "eu-west-1": 0.107, "ap-northeast-1": 0.124,
+            "ap-south-1": 0.101, "sa-east-1": 0.153}
+ELSEWHERE = 0.107  # of regions that only a moved account has
+GP3 = {"us-west-2": 0.08, "us-east-1": 0.08, "eu-west-1": 0.088, "ap-northeast-1": 0.096,
+       "ap-south-1": 0.0912, "sa-east-1": 0.152}
 PRICING_REGIONS = ("us-east-1", "eu-central-1", "ap-south-1")
 HISTORY_HOURS = 24
 DOLLARS_PER_VCPU, DOLLARS_PER_GIB, DOLLARS_PER_GPU = 0.0301, 0.0045, 0.35
 
 
-def on_demand(cloud, kind):
+def on_demand(cloud, kind, region):
+    return round(in_oregon(cloud, kind) * M5_LARGE.get(region, ELSEWHERE) / KNOWN["m5.large"], 4)
+
+
+def in_oregon(cloud, kind):
     if kind in KNOWN:
         return KNOWN[kind]
     facts = cloud.moto.types[kind]
@@ -33,9 +46,10 @@ def on_demand(cloud, kind):
 
 
 def spot(cloud, kind, zone, hour):
-    """Between 28 and 42 percent of the on-demand price, by zone and hour."""
-    share = 0.28 + zlib.crc32(f"{kind} {zone} {hour}".encode()) % 1400 / 10000
-    return round(on_demand(cloud, kind) * share, 6)
+    """Between 28 and 98 percent of the on-demand price, by zone and hour."""
+    hour += cloud.tunables.market
+    share = 0.28 + zlib.crc32(f"{kind} {zone} {hour}".encode()) % 7000 / 10000
+    return round(on_demand(cloud, kind, zone[:-1]) * share, 6)
 
 
 # ---- the Pricing API ----
@@ -61,7 +75,11 @@ def product(cloud, kind, region):
                 "unit": "Hrs", "beginRange": "0", "endRange": "Inf",
                 "rateCode": f"{term}.6YS6EN2CT7", "appliesTo": [],
                 "description": f"{kind} Linux, on demand",
-                "pricePerUnit": {"USD": f"{on_demand(cloud, kind):.10f}"}}}}}}})
+                "pricePerUnit": {"USD": f"{on_demand(cloud, kind, region):.10f}"}}}}}}})
+
+
+def volume(kind, region):
+    return round(VOLUMES[kind] * GP3[region] / GP3["us-west-2"], 4)
 
 
 def volume_product(kind, region):
@@ -79,7 +97,7 @@ def volume_product(kind, region):
                 "unit": "GB-Mo", "beginRange": "0", "endRange": "Inf",
                 "rateCode": f"{term}.6YS6EN2CT7", "appliesTo": [],
                 "description": f"{kind} storage",
-                "pricePerUnit": {"USD": f"{VOLUMES[kind]:.10f}"}}}}}}})
+                "pricePerUnit": {"USD": f"{volume(kind, region):.10f}"}}}}}}})
 
 
 def volumes_wanted(wanted, regions):

@@ -10,7 +10,7 @@ from . import settings
 from .identity import Identity
 from .wire import QUERY_SERVICES, Refusal, Reply, json_reply
 
-ROLE = re.compile(r"arn:aws:iam::\d+:role/(?:.*/)?([^/]+)$")
+ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d+:role/(?:.*/)?([^/]+)$")
 # The newest images, by the parameters that their publishers set.
 UBUNTU = "/aws/service/canonical/ubuntu/server"
 PUBLIC_PARAMETERS = {
@@ -109,10 +109,12 @@ def create_access_key(cloud, call):
 
 
 def put_role_policy(cloud, call):
-    """The policy is in force after a delay."""
+    """The policy is in force after a delay; until then the old one is."""
+    role = call.get("RoleName")
+    before = cloud.moto.policies_of("role", role) or []
     reply = cloud.pass_on(call)
-    if reply.status == 200:
-        cloud.policies_put[call.get("RoleName")] = time.monotonic()
+    if reply.status == 200 and before != cloud.moto.policies_of("role", role):
+        cloud.policies_put.setdefault(role, []).append((time.monotonic(), before))
     return reply
 
 
@@ -146,7 +148,8 @@ def get_role(cloud, call):
     path = "/aws-service-role/spot.amazonaws.com/"
     return Reply(200, ("<GetRoleResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">"
                        f"<GetRoleResult><Role><Path>{path}</Path><RoleName>{SPOT_ROLE}</RoleName>"
-                       f"<RoleId>AROABEDSPOT0000000001</RoleId><Arn>arn:aws:iam::"
+                       "<RoleId>AROABEDSPOT0000000001</RoleId><Arn>arn:"
+                       f"{settings.partition_of(call.region)}:iam::"
                        f"{settings.ACCOUNT}:role{path}{SPOT_ROLE}</Arn>"
                        "<CreateDate>2026-01-01T00:00:00Z</CreateDate></Role></GetRoleResult>"
                        "</GetRoleResponse>").encode(), {"Content-Type": "text/xml"})
@@ -154,6 +157,9 @@ def get_role(cloud, call):
 
 def create_linked_role(cloud, call):
     if call.get("AWSServiceName") == "spot.amazonaws.com":
+        if cloud.tunables.spot_role:
+            raise Refusal("InvalidInput", f"Service role name {SPOT_ROLE} has been taken in this "
+                          "account, please try a different suffix.")
         cloud.tunables.spot_role = 1
     return cloud.pass_on(call)
 

@@ -60,14 +60,51 @@ class Subnet:
 
 
 CLOSED_REGION = "ap-east-1"  # exists, but the account has not enabled it
-VPCS = {"us-west-2": "198.18.0.0/18", "us-east-1": "198.18.64.0/18"}
+VPCS = {"us-west-2": "198.18.0.0/18", "us-east-1": "198.18.64.0/19",
+        "eu-west-1": "198.18.96.0/21", "ap-northeast-1": "198.18.104.0/21",
+        "ap-south-1": "198.18.112.0/21", "sa-east-1": "198.18.120.0/21"}
+MORE_REGIONS = tuple(VPCS)[2:]  # the account has enabled them only with the setting `regions`
+# An account is in one partition (`Tunables.partition`); the others have these regions.
+OTHER_VPCS = {"us-gov-west-1": "198.18.0.0/18", "cn-north-1": "198.18.0.0/18"}
+SUBNET_OWNER = "210987654321"  # with `shared_subnets`
+
+
+def partition_of(region):
+    return {"us-gov": "aws-us-gov", "cn-nor": "aws-cn"}.get(region[:6], "aws")
+
+
 SUBNETS = (
     Subnet("us-west-2", "us-west-2a", "198.18.16.0/20", name="public-a"),
     Subnet("us-west-2", "us-west-2b", "198.18.32.0/20", name="public-b"),
     Subnet("us-west-2", "us-west-2a", "198.18.48.0/20", public=False, name="private-a"),
     Subnet("us-east-1", "us-east-1a", "198.18.64.0/20", name="public-a"),
     Subnet("us-east-1", "us-east-1b", "198.18.80.0/20", name="public-b"),
+    *(Subnet(region, region + "a", VPCS[region], name="public-a") for region in MORE_REGIONS),
+    Subnet("us-gov-west-1", "us-gov-west-1a", "198.18.16.0/20", name="public-a"),
+    Subnet("cn-north-1", "cn-north-1a", "198.18.16.0/20", name="public-a"),
 )
+
+
+ZONES = {"ap-northeast-1": "acd"}  # AWS gives new accounts no zone b there
+
+
+def zones(region):
+    """The letters of three of its zones."""
+    return ZONES.get(region, "abc")
+
+
+def move(region):
+    """Another region instead, for the life of this process: the account has no other. As in a new
+    account, each zone has a public subnet.
+    """
+    global SUBNETS
+    cidr = VPCS[REGION]
+    old = [subnet for subnet in SUBNETS if subnet.region == REGION]
+    SUBNETS = tuple(dataclasses.replace(subnet, region=region, zone=region + letter, public=True,
+                                        name=f"public-{letter}")
+                    for subnet, letter in zip(old, zones(region)))
+    VPCS.clear()
+    VPCS[region] = cidr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,16 +115,17 @@ class Ami:
     name: str
     owner: str = "099720109477"
     region: str = ""  # offered only there; otherwise in all zones
+    driver: bool = False  # has NVIDIA's driver, as Deep Learning images
 
 
 # `image` names what the node runs: base has neither Ray nor pip. arm64 machines run the same
 # container as x86_64 ones: only the API distinguishes them.
 AMIS = (
     Ami("ami-0bed0000000000001", "base", "x86_64", "bed/images/base-amd64-20260101"),
-    Ami("ami-0bed0000000000002", "ray", "x86_64", "bed/images/ray-amd64-20260101"),
+    Ami("ami-0bed0000000000002", "ray", "x86_64", "bed/images/ray-amd64-20260101", driver=True),
     Ami("ami-0bed0000000000003", "systemd", "x86_64", "bed/images/systemd-amd64-20260101"),
     Ami("ami-0bed00000000000a1", "base", "arm64", "bed/images/base-arm64-20260101"),
-    Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
+    Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101", driver=True),
     Ami("ami-0bed0000000000004", "systemd-ray", "x86_64",
         "bed/images/systemd-ray-amd64-20260101"),
     Ami("ami-0bed0000000000005", "train", "x86_64", "bed/images/train-amd64-20260101"),
@@ -109,15 +147,25 @@ class Tunables:
     profile_lag: float = 0.0         # until EC2 knows a new instance profile
     tag_lag: float = 0.0             # until new tags are shown
     version_lag: float = 0.0         # until a new version of a launch template is shown
-    iam_lag: float = 0.0             # until a new policy of a role is in force
+    iam_lag: float = 0.0             # until a new policy of a role replaces the old one in force
     public_lag: float = 0.0          # until a new instance has a public address
     clock: float = 0.0               # how far the cloud's clock is ahead of the caller's
     role_seconds: float = 21600.0    # lifetime of the credentials of a node
     boot_delay: float = 0.0          # before a node starts to boot
+    driver: float = 0.0              # from then until nvidia-smi works, on images with a driver
     page: int = 1000                 # largest page of a listing
     vcpu_quota: int = 256            # running on-demand vCPUs per region
     spot_vcpu_quota: int = 256       # the same for spot
+    quota_whole: int = 0             # 1: a launch beyond the quota is refused as a whole
+    market: int = 0                  # hours by which the prices of the spot market are ahead
     spot_role: int = 1               # 0: the account has no service-linked role for spot yet
+    regions: int = 2                 # enabled in the account: 2 or 6
+    scp: str = ""                    # service control policy of the organization, as JSON
+    free_plan: int = 0               # 1: only instance types of the free tier
+    ebs_key: str = ""                # customer KMS key with which all new volumes are encrypted
+    ebs_encrypted: int = 0           # 1: all new volumes are encrypted with AWS's own key
+    shared_subnets: int = 0          # 1: the subnets belong to another account
+    partition: str = "aws"           # aws-us-gov, aws-cn: the account is there, with its region
     containers: int = 1              # 0: instances exist in the API only
     vpn: int = 0                     # 1: the laptop reaches private addresses
     throttle: int = 0                # 1: request rates limited by token buckets, as EC2 does

@@ -232,6 +232,8 @@ def describe_templates(cloud, call):
                                       strict=True):
                 put(item, "latestVersionNumber", shown(cloud, template)[-1].number)
                 put(item, "createdBy", getattr(template, "created_by", None))
+                tags = cloud.moto.tags_of(call.region, template.id)  # moto shows the first ones
+                put(item, "tagSet", [{"key": k, "value": v} for k, v in tags.items()])
                 reply.find("launchTemplates").append(item)
     if start + limit < len(rows):
         put(reply, "nextToken", token_for(call, start + limit))

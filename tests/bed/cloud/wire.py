@@ -50,6 +50,7 @@ class Call:
     identity: object = None
     done_at: float = None  # when the call took effect, on the cloud's clock
     lease: dict = None     # what it changed of a lease: see front.lease_in()
+    resource_arn: str = None  # the one resource, of a question that is not a request
 
     def get(self, name, default=None):
         return self.params.get(name, default)

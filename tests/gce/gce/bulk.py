@@ -6,7 +6,7 @@ back.
 import re
 import uuid
 
-from . import iam, instances, launch, store
+from . import capacity, iam, instances, launch, store
 from .errors import invalid
 
 COUNT_MAX = 5000
@@ -76,6 +76,8 @@ def begin(cloud, call, plans, least, zone):
     bulk = cloud.operations.new(call, "bulkInsert", f"{place}/instances/-", operationGroupId=group)
     bulk.value["targetLink"] = store.LINK + place
     asked = dict(call.params)
+    if cloud.tunables.quota_whole:
+        refuse_whole(cloud, plans, store.region_of(zone))
     call.params.pop("requestId", None)  # the requestId belongs to the bulk operation alone
     started = []  # (operation, record or None, failure)
     for plan in plans:
@@ -91,6 +93,16 @@ def begin(cloud, call, plans, least, zone):
     status(bulk, zone, "CREATING", started)
     watch(cloud, bulk, zone, started, least)
     return bulk
+
+
+def refuse_whole(cloud, plans, region):
+    """All fail if the quota has no room for one of them."""
+    answers = [cloud.capacity.hold(plan.value, region) for plan in plans]
+    for held, _ in answers:
+        cloud.capacity.release(held)
+    short = next((short for _, short in answers if short), None)
+    for plan in plans if short else ():
+        plan.failure = plan.failure or capacity.quota_failure(*short)
 
 
 def status(bulk, zone, state, started, deleted=0):

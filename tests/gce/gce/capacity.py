@@ -81,10 +81,21 @@ class Capacity:
         wanted.append(("CPUS_ALL_REGIONS", cpus))
         return wanted
 
+    def disks(self, region):
+        """GB of all disks of a region, by metric. Disks of stopped instances count."""
+        used = collections.Counter()
+        for record in self.cloud.store.of_kind("disks", settings.PROJECT):
+            if record.path.split("/")[3].rpartition("-")[0] == region:
+                used[disk_metric(record.value["type"])] += int(record.value["sizeGb"])
+        return used
+
     def hold(self, value, region):
-        """Count an instance: (what `release` takes back, None), or (None, why not) where the
-        reason is (metric, limit, place).
+        """Count an instance, whose disks exist: (what `release` takes back, None), or (None, why
+        not) where the reason is (metric, limit, place).
         """
+        for metric, used in self.disks(region).items():
+            if used > self.quotas[metric]:
+                return None, (metric, float(self.quotas[metric]), region)
         held = [(metric, "global" if metric in self.global_quotas else region, amount)
                 for metric, amount in self.needs(value)]
         for metric, place, amount in held:
@@ -97,15 +108,21 @@ class Capacity:
         return held, None
 
     def release(self, held):
-        """A stopped or deleted instance uses no quota; for this cloud, not even that of disks."""
+        """A stopped or deleted instance uses no quota."""
         for metric, place, amount in held or ():
             self.used[metric, place] -= amount
 
     def show(self, place):
         """The list `quotas` of a region, or of the project."""
         limits = self.global_quotas if place == "global" else self.quotas
-        return [{"metric": metric, "limit": float(limit),
-                 "usage": float(self.used[metric, place])} for metric, limit in limits.items()]
+        used = {metric: self.used[metric, place] for metric in limits}
+        used.update(self.disks(place))
+        if place == "global":
+            for metric, kind in (("FIREWALLS", "firewalls"),
+                                 ("INSTANCE_TEMPLATES", "instanceTemplates")):
+                used[metric] = len(self.cloud.store.of_kind(kind, settings.PROJECT))
+        return [{"metric": metric, "limit": float(limit), "usage": float(used[metric])}
+                for metric, limit in limits.items()]
 
 
 def quota_failure(metric, limit, place):
@@ -115,6 +132,11 @@ def quota_failure(metric, limit, place):
                             "limitName": f"{metric}-per-project-region", "limit": limit,
                             "dimensions": {"region": place}}}
     return 403, "QUOTA_EXCEEDED", f"Quota '{metric}' exceeded.  Limit: {limit} {where}.", [detail]
+
+
+def disk_metric(type_url):
+    """pd-balanced and pd-ssd share a quota; DISKS_TOTAL_GB is of pd-standard only."""
+    return "SSD_TOTAL_GB" if type_url.endswith(("pd-ssd", "pd-balanced")) else "DISKS_TOTAL_GB"
 
 
 def quota_of_gpu(name):

@@ -10,7 +10,7 @@ import secrets
 from cloud.listener import Server
 from cloud.wire import Reply
 
-from . import capacity, networks, preemption, settings
+from . import capacity, networks, policies, preemption, settings
 from .errors import Refusal
 
 
@@ -94,6 +94,8 @@ class Control:
             self.cloud.capacity.stockouts.clear()
             self.cloud.iam.denied.clear()
             self.cloud.unreachable.clear()
+            for name in tuple(self.cloud.policies):
+                policies.enforce(self.cloud, name, False)
             self.cloud.late_exists = False
         return {}
 
@@ -130,6 +132,49 @@ class Control:
         with self.cloud.state:
             (self.cloud.unreachable.add if on else self.cloud.unreachable.discard)(zone)
         return {}
+
+    def do_policy(self, constraint, on=True):
+        """Enforce a constraint of the organization, such as requireOsLogin."""
+        if constraint not in policies.NAMES:
+            raise ValueError(f"no constraint {constraint!r}; there are: {' '.join(policies.NAMES)}")
+        with self.cloud.state:
+            policies.enforce(self.cloud, constraint, on)
+        return {}
+
+    def do_network(self, name, project=settings.PROJECT, auto=False):
+        """Another network, with a subnetwork of its name in each region. In another project: a
+        shared VPC, which instances may use, but firewall rules of this project cannot.
+        """
+        with self.cloud.state:
+            if project != settings.PROJECT:
+                self.cloud.hosts.add(project)
+            networks.add(self.cloud, name, project, auto)
+        return {}
+
+    def do_template(self, name, properties):
+        """An instance template of the user."""
+        with self.cloud.state:
+            self.cloud.store.add(f"projects/{settings.PROJECT}/global/instanceTemplates/{name}",
+                                 {"name": name, "properties": properties}, "instanceTemplate")
+        return {}
+
+    def do_account(self, name=None, role=None, disabled=False):
+        """The service account NAME@PROJECT with exactly this role in the project; without a name,
+        the default account. New ones can be used at once.
+        """
+        with self.cloud.state:
+            iam, resource = self.cloud.iam, f"projects/{settings.PROJECT}"
+            email = settings.DEFAULT_ACCOUNT if name is None else \
+                f"{name}@{settings.PROJECT}.iam.gserviceaccount.com"
+            account = iam.account(email) or iam.add_account(email)
+            account.born = float("-inf")
+            account.value["disabled"] = disabled
+            member = f"serviceAccount:{email}"
+            rows = [{**b, "members": [m for m in b["members"] if m != member]}
+                    for b in iam.policy(resource)["bindings"]]
+            rows += [{"role": role, "members": [member]}] if role else []
+            iam.put(resource, {"bindings": [b for b in rows if b["members"]]}, lag=0.0)
+        return {"email": email}
 
     def do_late_exists(self, on=True):
         """Report a name that exists in the operation, as when two requests race."""

@@ -73,6 +73,8 @@ class Cloud:
             self.machines = self.make_machines(self)
             self.metadata = metadata.Metadata(self)
             self.unreachable = set()    # zones
+            self.policies = set()       # of the organization: constraints that are enforced
+            self.hosts = set()          # projects whose networks this one may use (shared VPC)
             self.late_exists = False    # a name that exists is reported in the operation
             self.faults.clear()
             self.counts.clear()
@@ -214,8 +216,9 @@ class Cloud:
         project = call.vars["project"]
         if project == settings.PROJECT_NUMBER:
             project = settings.PROJECT
-        if project != settings.PROJECT and not (
-                project in PUBLIC_PROJECTS and call.action.startswith("images.")):
+        is_visible = project in PUBLIC_PROJECTS and call.action.startswith("images.") or \
+            project in self.hosts and call.action in ("networks.get", "subnetworks.get")
+        if project not in (settings.PROJECT, settings.OTHER_PROJECT) and not is_visible:
             raise errors.not_found(f"projects/{project}")
         call.project = project
         zone, region = call.vars.get("zone"), call.vars.get("region")

@@ -6,7 +6,7 @@ import base64
 import re
 import time
 
-from . import iam, settings, tokens
+from . import iam, policies, settings, tokens
 from .errors import Refusal
 
 MEMBER = re.compile(r"(user|serviceAccount|group|domain):[^\s:]+|allUsers|allAuthenticatedUsers")
@@ -88,13 +88,8 @@ def test_project(cloud, call):
 
 
 def effective_policy(cloud, call):
-    """Only the one about OS Login."""
     iam.require(cloud, call, "orgpolicy.policy.get", project_path(cloud, call))
-    constraint = "constraints/compute.requireOsLogin"
-    if call.value.get("constraint") != constraint:
-        raise Refusal(501, "notImplemented", "The test cloud has no other constraint.")
-    enforced = {"enforced": True} if cloud.tunables.require_os_login else {}
-    return {"constraint": constraint, "booleanPolicy": enforced}
+    return policies.effective(cloud, call.value.get("constraint", ""))
 
 
 def test_instance(cloud, call):

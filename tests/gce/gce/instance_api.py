@@ -102,6 +102,10 @@ def delete(cloud, call):
 
 def stop(cloud, call):
     record = find(cloud, call)
+    if "discardLocalSsd" not in call.params and any(
+            disk["type"] == "SCRATCH" for disk in record.value["disks"]):
+        raise Refusal(400, "invalid", "VM has a Local SSD attached but an undefined value for "
+                                      "`discard-local-ssd`.")
     operation = cloud.operations.new(call, "stop", record)
     if record.value["status"] in ("TERMINATED", "STOPPING"):
         cloud.later(cloud.tunables.change, cloud.operations.finish, operation)
@@ -184,7 +188,8 @@ def set_auto_delete(cloud, call):
 
 def guest_attributes(cloud, call):
     record = find(cloud, call)
-    if not cloud.instances.guest_attributes(record):
+    if (not cloud.instances.guest_attributes(record) or
+            "disableGuestAttributesAccess" in cloud.policies):
         raise Refusal(403, "forbidden", "Guest attributes endpoint access is disabled.")
     query = call.get("queryPath") or call.get("variableKey") or ""
     folder = query.rstrip("/")

@@ -70,7 +70,7 @@ class Instances:
         record.made = tuple(path for path, _ in plan.disks)
         for path, disk in plan.disks:
             cloud.store.add(path, disk, "disk").value["users"] = [LINK + plan.path]
-        for disk in value["disks"]:
+        for disk in (disk for disk in value["disks"] if "source" in disk):
             cloud.store.records[disk["source"][len(LINK):]].value["users"] = [LINK + plan.path]
         failure = plan.failure or self.claim(record)
         for nic in value["networkInterfaces"]:
@@ -182,7 +182,7 @@ class Instances:
         record.held = None
         cloud.store.remove(record)
         self.free_addresses(record, private=True)
-        for disk in record.value["disks"]:
+        for disk in (disk for disk in record.value["disks"] if "source" in disk):
             found = cloud.store.records.get(disk["source"][len(LINK):])
             if found:
                 found.value.pop("users", None)

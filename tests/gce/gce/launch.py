@@ -7,7 +7,7 @@ import dataclasses
 import ipaddress
 import re
 
-from . import capacity, errors, iam, settings, store
+from . import capacity, errors, iam, policies, settings, store
 from .errors import Refusal, invalid
 from .store import LINK
 
@@ -37,11 +37,15 @@ def plan(cloud, call, body, zone, name, bare=False):
                             ("tags", "setTags"), ("serviceAccounts", "setServiceAccount")):
         if value.get(key):
             made.permissions.append((f"compute.instances.{permission}", path))
+    if bare and any("/" in text for text in value.get("resourcePolicies", ())):
+        raise invalid("resource.instanceProperties.resourcePolicies[0]",
+                      value["resourcePolicies"][0], "Must be a name.")
     gpus = check_gpus(value, type_name, project, zone)
     value["scheduling"] = check_scheduling(value.get("scheduling", {}), gpus)
     check_network(cloud, made, zone)
     check_disks(cloud, made, type_name, zone, bare)
     check_accounts(cloud, call, made)
+    policies.check(cloud, made)
     return made
 
 
@@ -136,20 +140,10 @@ def check_network(cloud, made, zone):
     project = made.path.split("/")[1]
     for number, nic in enumerate(nics):
         field = f"resource.networkInterfaces[{number}]"
-        network = nic.get("network") or "global/networks/default"
-        if "/" not in network:
-            network = f"global/networks/{network}"
-        network = store.path_of(f"{field}.network", network, "networks", project)
-        if network not in cloud.store.records:
-            raise errors.not_found(network)
-        text = nic.get("subnetwork") or f"regions/{region}/subnetworks/default"
-        subnet = store.path_of(f"{field}.subnetwork", text, "subnetworks", project)
-        if subnet not in cloud.store.records:
-            raise invalid(f"{field}.subnetwork", text, "The referenced subnetwork resource cannot "
-                                                       "be found.")
+        network, subnet = find_network(cloud, nic, field, project, region)
         if subnet.split("/")[3] != region:
-            raise invalid(f"{field}.subnetwork", text, "The referenced subnetwork resource must be "
-                                                       f"in region '{region}'.")
+            raise invalid(f"{field}.subnetwork", subnet, "The referenced subnetwork resource must "
+                                                         f"be in region '{region}'.")
         configs = nic.get("accessConfigs", [])
         if len(configs) > 1:
             raise invalid(f"{field}.accessConfigs", len(configs), "At most one access config.")
@@ -161,6 +155,35 @@ def check_network(cloud, made, zone):
         for config in configs:
             config.update(kind="compute#accessConfig", type="ONE_TO_ONE_NAT",
                           name=config.get("name", "External NAT"), networkTier="PREMIUM")
+
+
+def find_network(cloud, nic, field, project, region):
+    """The paths of an interface's network and subnetwork. A subnetwork says its network; a network
+    in auto mode has a subnetwork in each region.
+    """
+    network, subnet = nic.get("network"), nic.get("subnetwork")
+    if subnet:
+        path = store.path_of(f"{field}.subnetwork", subnet, "subnetworks", project,
+                             others=cloud.hosts)
+        if path not in cloud.store.records:
+            raise invalid(f"{field}.subnetwork", subnet, "The referenced subnetwork resource "
+                                                         "cannot be found.")
+        subnet, own = path, cloud.store.get(path).value["network"].removeprefix(LINK)
+    network = network or (own if subnet else "global/networks/default")
+    if "/" not in network:
+        network = f"global/networks/{network}"
+    network = store.path_of(f"{field}.network", network, "networks", project, others=cloud.hosts)
+    if network not in cloud.store.records:
+        raise errors.not_found(network)
+    if subnet and own != network:
+        raise invalid(f"{field}.subnetwork", subnet, "The subnetwork is not of the network.")
+    if not subnet and not cloud.store.get(network).value["autoCreateSubnetworks"]:
+        raise invalid(f"{field}.subnetwork", "", "Network interface must specify a subnet if the "
+                                                 "network resource is in custom subnet mode.")
+    if not subnet:
+        place, name = network.split("/global/")[0], network.rpartition("/")[2]
+        subnet = f"{place}/regions/{region}/subnetworks/{name}"
+    return network, subnet
 
 
 class Addresses:
@@ -195,7 +218,11 @@ def check_disks(cloud, made, type_name, zone, bare):
     for number, disk in enumerate(disks):
         field = f"resource.disks[{number}]"
         if disk.get("type") == "SCRATCH":
-            raise Refusal(501, "notImplemented", "The test cloud has no local SSDs.")
+            disk.update(kind="compute#attachedDisk", index=number, mode="READ_WRITE",
+                        autoDelete=True, boot=False,
+                        deviceName=disk.get("deviceName", f"local-ssd-{number}"))
+            disk.pop("initializeParams", None)
+            continue
         if "source" in disk:
             attach_existing(cloud, made, disk, field, zone)
         elif "initializeParams" in disk:

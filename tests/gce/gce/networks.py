@@ -1,5 +1,5 @@
-"""Networks and subnetworks, which are fixed, and firewall rules. Rules are checked and stored; they
-block no traffic.
+"""Networks and subnetworks, which only tests change, and firewall rules. Rules are checked and
+stored; they block no traffic.
 """
 
 import ipaddress
@@ -12,19 +12,34 @@ PROTOCOLS = ("tcp", "udp", "icmp", "esp", "ah", "sctp", "ipip", "all")
 
 
 def seed(cloud):
-    project = f"projects/{settings.PROJECT}"
-    network = cloud.store.add(f"{project}/global/networks/default", {
-        "autoCreateSubnetworks": True, "mtu": 1460,
+    add(cloud, "default")
+
+
+def add(cloud, name, project=settings.PROJECT, auto=True):
+    """A network with a subnetwork of its name in each region; of a host project (shared VPC) if it
+    is another project. All have the same ranges.
+    """
+    project = f"projects/{project}"
+    network = cloud.store.add(f"{project}/global/networks/{name}", {
+        "autoCreateSubnetworks": auto, "mtu": 1460,
         "routingConfig": {"routingMode": "REGIONAL"}}, "network")
     links = []
     for region, cidr in settings.SUBNETS.items():
         gateway = str(next(ipaddress.ip_network(cidr).hosts()))
-        subnet = cloud.store.add(f"{project}/regions/{region}/subnetworks/default", {
+        subnet = cloud.store.add(f"{project}/regions/{region}/subnetworks/{name}", {
             "network": network.value["selfLink"], "ipCidrRange": cidr, "gatewayAddress": gateway,
             "privateIpGoogleAccess": False, "purpose": "PRIVATE", "stackType": "IPV4_ONLY",
             "fingerprint": store.fingerprint(cidr)}, "subnetwork")
         links.append(subnet.value["selfLink"])
     network.value["subnetworks"] = links
+
+
+def remove(cloud, name):
+    """A network of the project with its subnetworks."""
+    for path in [p for p, r in cloud.store.records.items() if r.name == name and
+                 p.startswith(f"projects/{settings.PROJECT}/") and
+                 r.kind in ("networks", "subnetworks")]:
+        cloud.store.records.pop(path)
 
 
 # ---- firewall rules ----

@@ -6,6 +6,7 @@ import dataclasses
 
 LOOPBACK = "127.0.0.1"
 PROJECT, PROJECT_NUMBER = "shoal-test", "123456789012"
+OTHER_PROJECT = "shoal-other"  # empty, and every caller may list it
 ADMIN = "user:admin@example.com"
 DEFAULT_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
 CLOUD_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -50,11 +51,16 @@ DISK_TYPES = {"pd-standard": 10, "pd-balanced": 10, "pd-ssd": 10, "hyperdisk-bal
 
 # (project, family, name, architecture, GB)
 IMAGES = (
+    ("ubuntu-os-cloud", "ubuntu-2204-lts-arm64", "ubuntu-2204-jammy-arm64-v20261020", "ARM64", 10),
     ("debian-cloud", "debian-12", "debian-12-bookworm-v20261014", "X86_64", 10),
     ("debian-cloud", "debian-12", "debian-12-bookworm-v20260909", "X86_64", 10),
     ("debian-cloud", "debian-12-arm64", "debian-12-bookworm-arm64-v20261014", "ARM64", 10),
     ("ubuntu-os-cloud", "ubuntu-2204-lts", "ubuntu-2204-jammy-v20261020", "X86_64", 10),
-    ("deeplearning-platform-release", "common-cpu", "common-cpu-v20240922", "X86_64", 50),
+    ("ubuntu-os-cloud", "ubuntu-2404-lts-amd64", "ubuntu-2404-noble-amd64-v20261020", "X86_64", 10),
+    ("deeplearning-platform-release", "common-cu129-ubuntu-2204-nvidia-580",
+     "common-cu129-ubuntu-2204-nvidia-580-v20260818", "X86_64", 50),
+    ("ubuntu-os-accelerator-images", "ubuntu-accelerator-2204-amd64-with-nvidia-580",
+     "ubuntu-accelerator-2204-amd64-with-nvidia-580-v20260313", "X86_64", 20),
 )
 QUOTAS = {"CPUS": 72, "PREEMPTIBLE_CPUS": 500, "INSTANCES": 720, "IN_USE_ADDRESSES": 575,
           "DISKS_TOTAL_GB": 102400, "SSD_TOTAL_GB": 81920, "NVIDIA_L4_GPUS": 8,
@@ -80,6 +86,7 @@ class Tunables:
     late_changes: int = 0            # 1: labels, metadata and tags change when the operation ends
     boot: float = 0.1                # until a running instance has published its host keys; below
                                      # 0: its image has no `google-guest-agent`
+    startup: int = 1                 # 0: images do not run the startup-script
     preempt: float = 30.0            # between soft off and hard off
     get_lag: float = 0.0             # until a new instance is found by name; it may be PENDING
     deletes_max: int = 5             # deletes of one instance before 403 rateLimitExceeded
@@ -87,6 +94,7 @@ class Tunables:
     gone_lag: float = 0.0            # how long a deleted instance is still listed
     account_lag: float = 0.0         # until a new service account can be used
     iam_lag: float = 0.0             # until a new policy is in force
+    driver: float = 0.0              # until nvidia-smi works, on images with NVIDIA's driver
     clock: float = 0.0               # how far the cloud's clock is ahead of the caller's
     wait: float = 120.0              # longest `wait` of an operation
     operation_kept: float = 3600.0   # how long a finished operation is kept; Google: 1 h to 14 days
@@ -94,9 +102,10 @@ class Tunables:
     request_mismatch: str = "replay"  # requestId with another request: replay, or refuse (400)
     page: int = 500                  # largest page of a listing
     quota_status: int = 0            # 0: QUOTA_EXCEEDED in the operation, else this HTTP status
+    quota_whole: int = 0             # 1: bulkInsert beyond the quota creates no instance at all
     rate_status: int = 403           # of exceeded rates; 429 is possible too
     stockout_status: int = 0         # 0: in the operation, else this HTTP status
-    require_os_login: int = 0        # 1: a policy of the organization requires OS Login
+    policy_status: int = 412         # of a violated policy; 0: CONDITION_NOT_MET in the operation
     stockout_code: str = "ZONE_RESOURCE_POOL_EXHAUSTED"
 
 

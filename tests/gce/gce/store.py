@@ -99,8 +99,8 @@ def fingerprint(value):
 # ---- references ----
 
 
-def path_of(field, text, kind, project, zone=""):
-    """The path that a full or partial URL names."""
+def path_of(field, text, kind, project, zone="", others=()):
+    """The path that a full or partial URL names; it may be in one of the projects `others`."""
     words = HOSTS.sub("", text).strip("/").split("/")
     if words[0] in ("zones", "regions", "global"):
         words = ["projects", project, *words]
@@ -109,7 +109,7 @@ def path_of(field, text, kind, project, zone=""):
         raise errors.invalid(field, text, "The URL is malformed.")
     if words[1] == settings.PROJECT_NUMBER:
         words[1] = settings.PROJECT
-    if kind != "images" and words[1] != project:
+    if kind != "images" and words[1] not in (project, *others):
         raise errors.invalid(field, text, "Cross project referencing is not allowed for this "
                                           "resource.")
     if zone and words[2:4] != ["zones", zone]:

@@ -1,6 +1,6 @@
 """Instance templates: global, immutable, each name given once until it is deleted."""
 
-from . import errors, lists, store
+from . import errors, launch, lists, settings, store
 from .errors import Refusal, invalid
 
 
@@ -39,6 +39,13 @@ def insert(cloud, call):
     if not properties.get("networkInterfaces"):
         raise invalid("resource.properties.networkInterfaces", "",
                       "At least one network interface is required.")
+    for number, nic in enumerate(properties["networkInterfaces"]):
+        launch.find_network(cloud, nic, f"resource.properties.networkInterfaces[{number}]",
+                            call.project, next(iter(settings.ZONES)))
+    for disk in properties["disks"]:
+        image = disk.get("initializeParams", {}).get("sourceImage")
+        if image:
+            cloud.image(image, "resource.properties.disks[0].initializeParams.sourceImage")
     if path in cloud.store.records:
         raise errors.exists(path)
     limit = cloud.capacity.global_quotas["INSTANCE_TEMPLATES"]

@@ -23,6 +23,7 @@ static const struct field status_fields[] = {
     FIELD(struct ctl_status, ending, "scale_down_blocked", FIELD_TEXT),
     FIELD(struct ctl_status, idle_stop, "idle_stop", FIELD_TEXT),
     FIELD(struct ctl_status, goal, "goal", FIELD_TEXT),
+    FIELD(struct ctl_status, stopped, "stopped_workers", FIELD_SIZE),
     FIELD(struct ctl_status, joined, "ray_nodes", FIELD_SIZE),
     FIELD(struct ctl_status, wanted, "desired_nodes", FIELD_SIZE),
     FIELD(struct ctl_status, is_settled, "converged", FIELD_FLAG),

@@ -85,6 +85,7 @@ struct ctl_status {
     enum autoscaler_state autoscaler;
     struct str autoscaler_message; /* why it is not active or cannot act; may be empty */
     struct str goal;               /* "run", "down" */
+    size_t stopped;                /* kept workers, whose disks are billed */
     size_t joined;                 /* nodes that are alive in Ray */
     size_t wanted;                 /* required nodes, including the head */
     bool is_settled;               /* all desired nodes have joined or failed permanently */

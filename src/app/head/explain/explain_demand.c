@@ -258,14 +258,18 @@ void explain_demand(struct explain_sheet *sheet, const struct pending_demand *de
     }
     if (say_coming(sheet, types) == 0 && demand->why.len == 0) {
         bool is_new = sheet->scene->cluster_status->decided_ms < demand->since_ms;
-        explain_line(sheet, is_new ? "It was requested just now; the next scaling decision "
-                                     "handles it."
-                            : demand->source == DEMAND_REQUEST_RESOURCES
-                                ? "The cluster has the resources, and keeps the nodes that provide "
-                                  "them."
-                            : demand->source == DEMAND_TRAINING
-                                ? "The cluster has room for it; shoal train will use it shortly."
-                                : "The cluster has room for it; Ray will schedule it shortly.");
+        struct str note = sheet->scene->launch_trouble;
+        explain_line(sheet,
+                     note.len > 0 ? "The autoscaler reports: %.*s."
+                     : is_new     ? "It was requested just now; the next scaling decision "
+                                    "handles it."
+                     : demand->source == DEMAND_REQUEST_RESOURCES
+                         ? "The cluster has the resources, and keeps the nodes that provide "
+                           "them."
+                     : demand->source == DEMAND_TRAINING
+                         ? "The cluster has room for it; shoal train will use it shortly."
+                         : "The cluster has room for it; Ray will schedule it shortly.",
+                     STR_ARG(note));
     }
     explain_give(sheet, question, fix);
 }

@@ -17,6 +17,8 @@ const char *permission_text(enum permission permission, bool is_ending)
         return "this service does not hold the cluster lease";
     case PERMIT_FENCED:
         return "another controller has taken over this cluster";
+    case PERMIT_HEAD_FAILED:
+        return "the setup of the head failed";
     case PERMIT_NO_LISTING:
     case PERMIT_COUNT:
         break;
@@ -92,9 +94,9 @@ static struct str held_text(const struct core_settings *settings, const struct h
                             STR_ARG(type));
     case HOLD_PRICE_UNKNOWN:
         return arena_printf(arena, "the price of %.*s is unknown and max_hourly_cost is set",
-                            STR_ARG(type));
+                            STR_ARG(settings->has_unpriced_head ? STR("the head") : type));
     case HOLD_TROUBLE:
-        return STR("cloud API errors; retrying");
+        return STR("waits for another launch, or for cloud API errors to end");
     case HOLD_STOPPED:
         return arena_printf(arena,
                             "%.*s: no more launches after %lld failures; fix what failed (shoal "

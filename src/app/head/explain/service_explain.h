@@ -24,6 +24,7 @@ struct explain_scene {
     size_t event_count;
     int64_t now_ms;                /* wall clock */
     struct str autoscaler_message; /* the same as in ctl_status */
+    struct str launch_trouble;     /* why nothing can be launched; may be empty */
     struct str idle_stop;          /* the same as in ctl_status */
     bool is_acting;                /* we hold the lease, and no other autoscaler is active */
     bool is_ray_scaling;           /* Ray's own autoscaler is running */

@@ -74,6 +74,7 @@ static void keep_id(char kept[RAY_NODE_SIZE], struct str id)
 void setup_record_begin(struct setup_record *past, struct str head)
 {
     bool is_resumed = past->run[0] != '\0' && strcmp(past->run, past->next_run) == 0;
+    past->is_first = past->key[0] == '\0';
     memcpy(past->key, past->wanted, sizeof(past->key));
     memcpy(past->run, past->next_run, sizeof(past->run));
     past->kept_ray = past->keeps_ray;

@@ -32,6 +32,7 @@ struct setup_record {
     /* Not journaled. */
     char wanted[STEP_KEY_SIZE]; /* empty if unknown */
     char next_run[NODE_RUN_SIZE];
+    bool is_first;    /* the last setup is the only one of this machine */
     bool is_updating; /* being set up again */
     bool keeps_ray;   /* the running setup skips its start commands */
     int64_t done_ms;  /* monotonic; when a setup of this process succeeded; 0 if none did */

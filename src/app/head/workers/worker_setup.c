@@ -1,6 +1,7 @@
 /* worker_setup.c: sets up each worker over one session, from first contact to the last step. */
 #include "app/head/workers/worker_setup.h"
 
+#include "app/contact.h"
 #include "app/head/workers/worker_setup_internal.h"
 #include "app/setup/setup_failure.h"
 #include "io/clock.h"
@@ -42,6 +43,12 @@ static void tag(struct worker *worker, struct str status)
 static void tell_news(struct worker *worker, enum setup_news news)
 {
     worker->all->setup.hooks.news(worker->all->setup.hooks.context, worker->machine.instance, news);
+}
+
+static void tell_failure(struct worker *worker)
+{
+    bool is_blocked = setup_is_blocked(worker->progress.failure.said);
+    tell_news(worker, is_blocked ? SETUP_BLOCKED : SETUP_FAILED);
 }
 
 /* Stops all work on it; its progress is kept. */
@@ -90,13 +97,14 @@ void worker_fail(struct worker *worker, const struct node_failure *failure)
         wait_for_next(worker, failure);
         return;
     }
+    worker->progress.is_unused = worker->progress.is_unused || !worker->is_sent;
     worker->progress.failure = keep_failure(&worker->arena, failure);
     worker_log(worker, "failed: %.*s%s%.*s", STR_ARG(failure->step),
                failure->why.len > 0 ? ": " : "", STR_ARG(failure->why));
     node_log_text(&worker->log, failure->why);
     end_work(worker);
     tag(worker, STR("update-failed"));
-    tell_news(worker, SETUP_FAILED);
+    tell_failure(worker);
     worker_phase(worker, PHASE_FAILED, failure->step);
 }
 
@@ -206,10 +214,49 @@ bool worker_setups_key(const struct worker_setups *setups, const struct worker_m
     return ok;
 }
 
+/* ---- the dead-man switch ---- */
+
+enum { SWITCH_MS = 90 * 1000 }; /* a startup script may begin after ssh */
+
+static const char switch_command[] = "exec sh -c 'n=0; while ! test -e " CONTACT_FILE
+                                     "; do n=$((n + 1)); test $n -lt 60 || exit 7; sleep 1; done'";
+
+static void worker_setup_on_switch(void *context, const struct child_result *result)
+{
+    struct worker *worker = context;
+    const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
+    worker->copy = NULL;
+    if (result->end == CHILD_EXITED && result->exit_status == 7) {
+        worker_log(worker, "it has no " CONTACT_FILE);
+        hooks->has_no_switch(hooks->context, worker->machine.name);
+    }
+}
+
+/* At Google the switch is started by a script that some images do not run: then a lost
+ * worker bills for ever. */
+static void worker_look_for_switch(struct worker *worker)
+{
+    const struct worker_setups_setup *setup = &worker->all->setup;
+    const char *const *argv;
+    struct err err;
+    if (worker->machine.only_copies || contact_timeout_ms(setup->config->shoal) == 0 ||
+        !str_is(setup->config->provider_type, "gcp") ||
+        !ssh_argv(&worker->place, &(struct ssh_session){.command = str_from(switch_command)},
+                  &worker->arena, &argv, &err)) {
+        return;
+    }
+    worker->copy = child_start(setup->children, &(struct child_spec){.argv = argv,
+                                                                     .env_names = child_usual_env,
+                                                                     .deadline_ms = SWITCH_MS,
+                                                                     .done = worker_setup_on_switch,
+                                                                     .context = worker});
+}
+
 static void worker_finish(struct worker *worker, const char *what)
 {
     worker_log(worker, "%s", what);
     end_work(worker);
+    worker_look_for_switch(worker);
     tag(worker, STR("up-to-date"));
     tell_news(worker, SETUP_DONE);
     worker_phase(worker, PHASE_JOINING, STR(""));
@@ -306,6 +353,7 @@ static void fail_step(struct worker *worker, const struct step_event *event)
     if (failure.next.len == 0) {
         failure.next = arena_printf(&worker->arena, "its log on the head is %s", worker->log.path);
     }
+    worker->progress.is_unused = worker->progress.phase < PHASE_STARTING;
     worker_fail(worker, &failure);
 }
 
@@ -431,7 +479,7 @@ static void open_session(struct worker *worker)
 static void tell_again(struct worker *worker)
 {
     if (worker->progress.phase == PHASE_FAILED) {
-        tell_news(worker, SETUP_FAILED);
+        tell_failure(worker);
     } else if (worker->has_contact) {
         tell_news(worker, SETUP_CONTACT);
     }

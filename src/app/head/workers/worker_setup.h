@@ -28,6 +28,7 @@ struct worker_progress {
     size_t step, steps;
     struct str detail;
     bool is_outdated; /* failed for a Ray on the head that is being replaced; will be repeated */
+    bool is_unused;   /* this setup failed before it could start Ray */
     struct node_failure failure;
 };
 
@@ -42,6 +43,8 @@ struct worker_setup_hooks {
     void (*tag)(void *context, uint64_t instance, struct str status);
     /* The host key of its first boot, which is visible in its user data, could not be replaced. */
     void (*kept_host_key)(void *context, struct str name, struct str why);
+    /* Its dead-man switch does not run. */
+    void (*has_no_switch)(void *context, struct str name);
     /* Can synced files be copied (head's setup done)? Asked again after worker_setups_go_on(). */
     bool (*is_head_ready)(void *context);
     bool (*payload)(void *context, struct str machine, struct arena *arena, struct str *ret_path,

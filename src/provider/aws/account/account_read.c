@@ -56,6 +56,8 @@ void account_add_machines(struct account_basket *basket, struct str region,
             .state = account_read_state_of(record->state),
             .market = record->market == INSTANCE_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
             .is_head = str_is(tag_of(record, ACCOUNT_TAG_KIND), "head"),
+            .has_failed = str_is(tag_of(record, ACCOUNT_TAG_STATUS), "update-failed"),
+            .has_public_ip = record->public_ip.len > 0,
             .is_unpriced = record->market == INSTANCE_RESERVED_BLOCK,
             .expires_at = expiry_at(tag_of(record, TAG_STOPPED), record->launched_at),
         };

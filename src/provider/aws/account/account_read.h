@@ -15,6 +15,7 @@
 
 #define ACCOUNT_TAG_NAME "ray-cluster-name"
 #define ACCOUNT_TAG_KIND "ray-node-type"
+#define ACCOUNT_TAG_STATUS "ray-node-status"
 
 /* The strings of the records must outlive the basket. */
 void account_add_machines(struct account_basket *basket, struct str region,

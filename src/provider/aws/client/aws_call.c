@@ -442,6 +442,7 @@ static void take_refusal(struct aws_call *call, const struct http_reply *reply)
     if (error->request_id.len == 0) {
         error->request_id = arena_str(&call->arena, http_find_header(reply, "x-amzn-RequestId"));
     }
+    call->last.region = arena_str(&call->arena, http_find_header(reply, "x-amz-bucket-region"));
     bool has_id = error->request_id.len > 0;
     bool says_who = error->class == AWS_AUTH && call->way.auth == AUTH_OWN;
     struct str code = error->code.len > 0
@@ -592,5 +593,8 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
 struct aws_call *aws_call_start(struct aws_client *client, const struct aws_request *request)
 {
     struct aws_call_way way = {.auth = AUTH_OWN, .method = request->method, .path = request->path};
+    if (request->is_new) {
+        way.header = (struct http_header){STR("If-None-Match"), STR("*")};
+    }
     return aws_call_start_way(client, request, &way);
 }

@@ -91,6 +91,7 @@ struct aws_request {
      * parameters of the query are in the order of their names. NULL: other services. */
     const char *method;
     struct str path;
+    bool is_new;               /* S3: an existing object is not replaced; status 412 */
     enum aws_idempotency care; /* aws_retry.h */
     /* The resources it names were created or deleted a moment ago: errors caused by eventual
      * consistency (AWS_REMEDY_SETTLE) are also retried, until the deadline. */
@@ -116,6 +117,7 @@ struct aws_reply {
     bool may_have_acted;    /* if not ok; never set for AWS_READ */
     struct str body;        /* body of a success, unless `bytes` received it */
     struct str etag;        /* of a success of S3 */
+    struct str region;      /* of a refusal of S3: the region of the bucket; may be empty */
     struct aws_error error; /* set unless ok; also if no reply came */
     struct err err;         /* set unless ok: "ec2 RunInstances in us-west-2: ..." */
     unsigned tries;

@@ -39,6 +39,7 @@ enum { KIND_FIPS = 1, KIND_DUAL = 2, KIND_COUNT = 4 };
 /* An AWS partition: regions that share accounts and a domain. The first one matches all other
  * regions. */
 struct partition {
+    const char *name; /* in ARNs */
     const char *region_prefix;
     const char *domain;
     const char *dual_domain;           /* domain of dual-stack (IPv6) endpoints */
@@ -50,14 +51,16 @@ struct partition {
 };
 
 static const struct partition partitions[] = {
-    {.region_prefix = "",
+    {.name = "aws",
+     .region_prefix = "",
      .domain = "amazonaws.com",
      .dual_domain = "api.aws",
      .iam_hosts = {"iam.amazonaws.com", "iam-fips.amazonaws.com", "iam.global.api.aws",
                    "iam-fips.global.api.aws"},
      .iam_region = "us-east-1",
      .pricing_region = "us-east-1"},
-    {.region_prefix = "cn-",
+    {.name = "aws-cn",
+     .region_prefix = "cn-",
      .domain = "amazonaws.com.cn",
      .dual_domain = "api.amazonwebservices.com.cn",
      .iam_hosts = {"iam.cn-north-1.amazonaws.com.cn", "iam-fips.amazonaws.com.cn",
@@ -66,42 +69,48 @@ static const struct partition partitions[] = {
      .iam_region = "cn-north-1",
      .pricing_region = "cn-northwest-1",
      .has_no_s3_fips = true},
-    {.region_prefix = "us-gov-",
+    {.name = "aws-us-gov",
+     .region_prefix = "us-gov-",
      .domain = "amazonaws.com",
      .dual_domain = "api.aws",
      .iam_hosts = {"iam.us-gov.amazonaws.com", "iam.us-gov.amazonaws.com", "iam.us-gov.api.aws",
                    "iam.us-gov.api.aws"},
      .iam_region = "us-gov-west-1",
      .has_plain_fips = true},
-    {.region_prefix = "us-iso-",
+    {.name = "aws-iso",
+     .region_prefix = "us-iso-",
      .domain = "c2s.ic.gov",
      .dual_domain = "api.aws.ic.gov",
      .iam_hosts = {"iam.us-iso-east-1.c2s.ic.gov", "iam-fips.us-iso-east-1.c2s.ic.gov",
                    "iam.api.aws.ic.gov", "iam-fips.api.aws.ic.gov"},
      .iam_region = "us-iso-east-1",
      .pricing_region = "us-iso-east-1"},
-    {.region_prefix = "us-isob-",
+    {.name = "aws-iso-b",
+     .region_prefix = "us-isob-",
      .domain = "sc2s.sgov.gov",
      .dual_domain = "api.aws.scloud",
      .iam_hosts = {"iam.us-isob-east-1.sc2s.sgov.gov", "iam-fips.us-isob-east-1.sc2s.sgov.gov",
                    "iam.api.aws.scloud", "iam-fips.api.aws.scloud"},
      .iam_region = "us-isob-east-1",
      .pricing_region = "us-isob-east-1"},
-    {.region_prefix = "us-isof-",
+    {.name = "aws-iso-f",
+     .region_prefix = "us-isof-",
      .domain = "csp.hci.ic.gov",
      .dual_domain = "api.aws.hci.ic.gov",
      .iam_hosts = {"iam.us-isof-south-1.csp.hci.ic.gov", "iam-fips.csp.hci.ic.gov",
                    "iam.api.aws.hci.ic.gov", "iam-fips.api.aws.hci.ic.gov"},
      .iam_region = "us-isof-south-1",
      .pricing_region = "us-isof-south-1"},
-    {.region_prefix = "eu-isoe-",
+    {.name = "aws-iso-e",
+     .region_prefix = "eu-isoe-",
      .domain = "cloud.adc-e.uk",
      .dual_domain = "api.cloud-aws.adc-e.uk",
      .iam_hosts = {"iam.eu-isoe-west-1.cloud.adc-e.uk", "iam-fips.cloud.adc-e.uk",
                    "iam.api.cloud-aws.adc-e.uk", "iam-fips.api.cloud-aws.adc-e.uk"},
      .iam_region = "eu-isoe-west-1",
      .pricing_region = "eu-isoe-west-1"},
-    {.region_prefix = "eusc-",
+    {.name = "aws-eusc",
+     .region_prefix = "eusc-",
      .domain = "amazonaws.eu",
      .dual_domain = "api.amazonwebservices.eu",
      .iam_hosts = {"iam.eusc-de-east-1.amazonaws.eu", "iam-fips.amazonaws.eu",
@@ -118,6 +127,16 @@ static const struct partition *partition_of(struct str region)
         }
     }
     return &partitions[0];
+}
+
+const char *aws_partition(struct str region)
+{
+    return partition_of(region)->name;
+}
+
+const char *aws_ec2_principal(struct str region)
+{
+    return str_starts(region, "cn-") ? "ec2.amazonaws.com.cn" : "ec2.amazonaws.com";
 }
 
 /* ---- overrides ---- */

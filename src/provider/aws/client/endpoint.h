@@ -38,6 +38,12 @@ struct aws_endpoint {
     bool is_override;
 };
 
+/* "aws", "aws-cn", "aws-us-gov", ...: the second part of ARNs in this region. */
+const char *aws_partition(struct str region);
+
+/* "ec2.amazonaws.com" or, in China, "ec2.amazonaws.com.cn": EC2 in policies. */
+const char *aws_ec2_principal(struct str region);
+
 /* "ec2", "sts", ...: for messages. */
 const char *aws_service_name(enum aws_service service);
 

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #define TAG_LEASE_UNTIL "shoal-lease-until" /* tag of the lease object */
+#define TAG_LEASE_ROLE "shoal-role" /* of the lease object; "none": the cluster made no role */
 #define ROLE_PATH "/shoal/"
 
 /*

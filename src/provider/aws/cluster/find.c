@@ -1,10 +1,10 @@
-/* find.c: finds out whether a cluster exists: its lease object, or groups and keys with its
- * name. */
+/* find.c: finds out whether a cluster exists (its lease object, or groups and keys with its name),
+ * and to which account the credentials belong. */
 #include "provider/aws/aws_internal.h"
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/lease_object.h"
 
-enum { FIND_MS = 60 * 1000 };
+enum { FIND_MS = 60 * 1000, OWNER_MS = 25 * 1000 };
 
 struct find_op {
     struct aws_workflow op;
@@ -143,4 +143,67 @@ void aws_adopt(struct provider *base, struct str uid)
         provider->is_new = false;
         known_ids_renew(&provider->known, INT64_MAX);
     }
+}
+
+/* ---- the owner ---- */
+
+struct owner_op {
+    struct aws_workflow op;
+    provider_owner_fn *done;
+    void *context;
+};
+
+/* "arn:aws:sts::123456789012:assumed-role/x/y". Accounts are numbered in each partition. */
+struct str aws_owner_of(struct str arn, struct arena *arena)
+{
+    struct str rest = arn;
+    (void)str_cut(&rest, ':');
+    struct str partition = str_cut(&rest, ':');
+    (void)str_cut(&rest, ':');
+    (void)str_cut(&rest, ':');
+    struct str account = str_cut(&rest, ':');
+    bool is_usual = str_is(partition, "aws");
+    return account.len == 0
+               ? STR("")
+               : arena_printf(arena, "account %.*s%s%.*s", STR_ARG(account), is_usual ? "" : " in ",
+                              STR_ARG(is_usual ? STR("") : partition));
+}
+
+static enum aws_ask owner_ask(struct aws_workflow *op, struct aws_request *request)
+{
+    if (op->provider->owner.len > 0) {
+        return ASK_NOTHING;
+    }
+    request->service = AWS_STS;
+    return ask_call(request, "GetCallerIdentity", NULL);
+}
+
+static enum aws_next owner_on_reply(struct aws_workflow *op, const struct aws_result *result)
+{
+    struct aws_provider *provider = op->provider;
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
+    }
+    struct str arn = xml_child_text(xml_child(result->root, "GetCallerIdentityResult"), "Arn");
+    provider->owner = aws_owner_of(arn, &provider->own_arena);
+    return provider->owner.len > 0 ? NEXT_NEXT
+                                   : workflow_end(op, OUTCOME_UNKNOWN, ERR_PROTOCOL,
+                                                  "AWS does not say to which account the "
+                                                  "credentials belong");
+}
+
+static void owner_finish(struct aws_workflow *op)
+{
+    struct owner_op *owner = (struct owner_op *)op;
+    owner->done(owner->context, &op->answer, op->provider->owner);
+}
+
+void aws_owner(struct provider *base, provider_owner_fn *done, void *context)
+{
+    static const struct aws_step steps[] = {{owner_ask, owner_on_reply}};
+    struct owner_op *owner = WORKFLOW_NEW(aws_provider_of(base), struct owner_op, steps, OWNER_MS,
+                                          owner_finish);
+    owner->done = done;
+    owner->context = context;
+    workflow_start(&owner->op);
 }

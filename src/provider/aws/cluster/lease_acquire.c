@@ -188,6 +188,16 @@ static struct str new_claim(struct lease_op *lease, uint64_t after, uint64_t bas
                              &lease->op.arena);
 }
 
+/* The file names the head's instance profile. */
+static bool makes_no_role(const struct aws_provider *provider)
+{
+    bool makes_none = provider->has_facts;
+    for (size_t i = 0; makes_none && i < provider->cluster->type_count; i++) {
+        makes_none = !provider->facts.types[i].makes_profile;
+    }
+    return makes_none;
+}
+
 static enum aws_ask take_ask_create(struct aws_workflow *op, struct aws_request *request)
 {
     struct lease_op *lease = lease_of(op);
@@ -206,6 +216,10 @@ static enum aws_ask take_ask_create(struct aws_workflow *op, struct aws_request 
     struct param *tags = param_add_list(spec, "Tags", arena);
     param_add_tag(tags, STR(TAG_CLUSTER_UID), lease->new_uid, arena);
     param_add_tag(tags, STR("ray-cluster-name"), op->provider->cluster->name, arena);
+    if (lease->is_minted && makes_no_role(op->provider)) {
+        param_add_tag(tags, STR(TAG_LEASE_ROLE), STR("none"), arena);
+    }
+    param_add_tags(tags, provider_tags(op->provider->cluster), arena);
     param_add_text(input, "ClientToken", lease->nonce, arena);
     return ask_change(request, "CreateLaunchTemplate", input);
 }
@@ -244,10 +258,12 @@ static enum aws_next take_on_create(struct aws_workflow *op, const struct aws_re
         op->at = TAKE_FIND;
         return workflow_wait(op, result);
     }
-    lease_object_remember(op->provider,
-                          &(struct lease_object){.id = xml_child_text(made, "launchTemplateId"),
-                                                 .uid = lease->new_uid,
-                                                 .account = lease_object_account_in(made)});
+    lease_object_remember(
+        op->provider,
+        &(struct lease_object){.id = xml_child_text(made, "launchTemplateId"),
+                               .uid = lease->new_uid,
+                               .has_no_role = lease->is_minted && makes_no_role(op->provider),
+                               .creator = xml_child_text(made, "createdBy")});
     op->provider->is_new = lease->is_minted;
     struct lease_claim claim = lease_claim_read(1, lease->first_claim, &op->arena);
     return won(lease, &claim);
@@ -412,7 +428,7 @@ static enum aws_ask take_ask_move_base(struct aws_workflow *op, struct aws_reque
     struct arena *arena = &op->arena;
     struct param *input = param_new_map(arena);
     param_add_text(input, "LaunchTemplateId", op->provider->lease_object, arena);
-    param_add_text(input, "SetDefaultVersion",
+    param_add_text(input, "DefaultVersion",
                    arena_printf(arena, "%" PRIu64, lease_acquire_own_version(op->provider)), arena);
     return ask_change(request, "ModifyLaunchTemplate", input);
 }

@@ -58,7 +58,6 @@ enum aws_next lease_lost_to(struct lease_op *lease, const struct lease_claim *cl
 void lease_finish(struct aws_workflow *op);
 
 uint64_t lease_object_number_in(const struct xml_element *item, const char *name);
-struct str lease_object_account_in(const struct xml_element *item);
 void lease_object_remember(struct aws_provider *provider, const struct lease_object *found);
 enum aws_next lease_object_not_ours(struct aws_workflow *op);
 /* True if this error says that the lease object does not exist. */

@@ -22,16 +22,6 @@ uint64_t lease_object_number_in(const struct xml_element *item, const char *name
     return str_to_i64(xml_child_text(item, name), &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-/* The account in "arn:aws:iam::123456789012:user/me", the creator: always in the same account. */
-struct str lease_object_account_in(const struct xml_element *item)
-{
-    struct str rest = xml_child_text(item, "createdBy");
-    for (int i = 0; i < 4; i++) {
-        (void)str_cut(&rest, ':');
-    }
-    return str_cut(&rest, ':');
-}
-
 enum aws_ask lease_object_ask(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
@@ -51,9 +41,10 @@ bool lease_object_read(struct aws_workflow *op, const struct aws_result *result,
                 *ret_found = (struct lease_object){
                     .id = arena_str(&op->arena, xml_child_text(item, "launchTemplateId")),
                     .uid = arena_str(&op->arena, tag_in(item, TAG_CLUSTER_UID)),
-                    .account = arena_str(&op->arena, lease_object_account_in(item)),
+                    .creator = arena_str(&op->arena, xml_child_text(item, "createdBy")),
                     .base = lease_object_number_in(item, "defaultVersionNumber"),
-                    .highest = lease_object_number_in(item, "latestVersionNumber")};
+                    .highest = lease_object_number_in(item, "latestVersionNumber"),
+                    .has_no_role = str_is(tag_in(item, TAG_LEASE_ROLE), "none")};
                 return true;
             }
         }
@@ -74,12 +65,16 @@ enum aws_next lease_object_not_ours(struct aws_workflow *op)
 void lease_object_remember(struct aws_provider *provider, const struct lease_object *found)
 {
     provider->lease_object = arena_str(&provider->own_arena, found->id);
-    if (found->account.len > 0 && provider->account.len == 0) {
+    provider->has_no_role = found->has_no_role;
+    struct str owner = aws_owner_of(found->creator, &provider->own_arena);
+    if (owner.len > 0 && provider->account.len == 0) {
         struct str source = aws_client_source(provider->client); /* "profile work: sso" */
         struct str name = str_cut(&source, ':');
-        provider->account = arena_printf(&provider->own_arena, "%.*s%s%.*s%s",
-                                         STR_ARG(found->account), name.len > 0 ? " (" : "",
-                                         STR_ARG(name), name.len > 0 ? ")" : "");
+        provider->owner = owner;
+        (void)str_cut(&owner, ' ');
+        provider->account = arena_printf(&provider->own_arena, "%.*s%s%.*s%s", STR_ARG(owner),
+                                         name.len > 0 ? " (" : "", STR_ARG(name),
+                                         name.len > 0 ? ")" : "");
     }
     if (!str_eq(provider->uid, found->uid)) {
         provider->uid = arena_str(&provider->own_arena, found->uid);

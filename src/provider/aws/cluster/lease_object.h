@@ -18,9 +18,11 @@ enum aws_next lease_object_on_find(struct aws_workflow *op, const struct aws_res
 
 /* From DescribeLaunchTemplates. */
 struct lease_object {
-    struct str id, uid, account;
-    uint64_t base;    /* default version */
-    uint64_t highest; /* latest version */
+    struct str id, uid;
+    struct str creator; /* ARN: always in the same account */
+    uint64_t base;      /* default version */
+    uint64_t highest;   /* latest version */
+    bool has_no_role;   /* the cluster has not made a role for its head */
 };
 
 /* Sends the request even if the result is known. Reads the result: false if there is no lease

@@ -1,6 +1,7 @@
 /* prepare.c: decides what to create, and runs the steps in order. */
 #include "provider/aws/cluster/prepare.h"
 
+#include "base/require.h"
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/lease_object.h"
 
@@ -56,6 +57,9 @@ static void prepare_finish(struct aws_workflow *op)
     struct aws_provider *provider = op->provider;
     struct arena *own = &provider->own_arena;
     bool ok = op->answer.outcome == OUTCOME_DONE;
+    if (prepare->scope == PREPARE_PERMIT) {
+        aws_client_set_lease(provider->client, NULL);
+    }
     if (ok && (prepare->scope == PREPARE_CREATE || prepare->scope == PREPARE_FIND)) {
         struct str name = aws_own_name(provider->cluster->name, provider->uid, "", own);
         provider->own_key = prepare->wants_key ? name : STR("");
@@ -102,6 +106,10 @@ static struct prepare_op *prepare_new(struct aws_provider *provider, provider_re
     struct aws_step steps[PREPARE_STEP_COUNT];
     const struct aws_step *const rows[PREPARE_STEP_COUNT] = {
         [PREPARE_LEASE_OBJECT] = &lease_object,
+        [PREPARE_MAKE_SPOT_ROLE] = &prepare_make_spot_role,
+        [PREPARE_NOTE_ROLE] = &prepare_note_role,
+        [PREPARE_SEE_NOTE] = &prepare_see_note,
+        [PREPARE_ATTACH_POLICIES] = &prepare_attach_policies,
         [PREPARE_FIND_KEY] = &prepare_find_key,
         [PREPARE_IMPORT_KEY] = &prepare_import_key,
         [PREPARE_FIND_GROUP] = &prepare_find_group,
@@ -123,8 +131,11 @@ static struct prepare_op *prepare_new(struct aws_provider *provider, provider_re
     }
     struct prepare_op *prepare = WORKFLOW_NEW(provider, struct prepare_op, steps, PREPARE_MS,
                                               prepare_finish);
+    const struct param *policies = param_get(provider->cluster->provider, PARAM_LIST,
+                                             "head_policies");
     prepare->done = done;
     prepare->context = context;
+    prepare->policy = policies ? policies->first : NULL;
     return prepare;
 }
 
@@ -147,10 +158,17 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_reso
     workflow_start(&prepare->op);
 }
 
-void aws_update_role(struct provider *base, provider_resources_fn *done, void *context)
+void aws_update_role(struct provider *base, int64_t until, provider_resources_fn *done,
+                     void *context)
 {
     struct prepare_op *prepare = prepare_new(aws_provider_of(base), done, context);
+    struct aws_client *client = prepare->op.provider->client;
+    int64_t left_ms = until * 1000 - aws_client_now_ms(client);
     prepare->scope = PREPARE_PERMIT;
+    require(prepare->op.provider->epoch == 0, "the head's service holds the lease");
+    aws_client_set_lease(
+        client,
+        &(struct aws_lease){loop_now_ms(prepare->op.provider->loop) + left_ms, until * 1000});
     find_requests(prepare);
     prepare->wants_key = prepare->wants_key && prepare->wants_role; /* for the policy */
     prepare->wants_group = prepare->wants_group && prepare->wants_role;

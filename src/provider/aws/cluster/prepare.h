@@ -10,6 +10,15 @@
 
 enum prepare_step {
     PREPARE_LEASE_OBJECT,
+    PREPARE_MAKE_SPOT_ROLE,
+    PREPARE_NOTE_ROLE,
+    PREPARE_SEE_NOTE,
+    /* First, because many callers may not create one. */
+    PREPARE_FIND_ROLE,
+    PREPARE_MAKE_ROLE,
+    PREPARE_FIND_PROFILE,
+    PREPARE_MAKE_PROFILE,
+    PREPARE_FILL_PROFILE,
     PREPARE_FIND_KEY,
     PREPARE_IMPORT_KEY,
     PREPARE_FIND_GROUP,
@@ -19,19 +28,15 @@ enum prepare_step {
     PREPARE_ADD_RULES,
     PREPARE_TAKE_RULES,
     PREPARE_FIND_WORKER_ROLES,
-    PREPARE_FIND_ROLE,
-    PREPARE_MAKE_ROLE,
     PREPARE_WRITE_POLICY,
-    PREPARE_FIND_PROFILE,
-    PREPARE_MAKE_PROFILE,
-    PREPARE_FILL_PROFILE,
+    PREPARE_ATTACH_POLICIES,
     PREPARE_STEP_COUNT
 };
 
 enum prepare_scope {
     PREPARE_CREATE, /* finds, and creates what is missing */
     PREPARE_FIND,
-    PREPARE_PERMIT, /* finds, and writes the policy of the role, without the lease */
+    PREPARE_PERMIT, /* finds, and writes the policy of the role */
     PREPARE_ADMIT,  /* adds an ssh rule for this machine and nothing else, without the lease */
 };
 
@@ -56,6 +61,7 @@ struct prepare_op {
     struct str role;               /* name of the role and of its profile */
     struct str partition, account; /* parts of the role's ARN */
     bool is_profile_empty;
+    const struct param *policy; /* of head_policies, the next to attach */
 };
 
 static inline struct prepare_op *prepare_of(struct aws_workflow *op)
@@ -88,5 +94,7 @@ enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct 
 extern const struct aws_step prepare_find_key, prepare_import_key;
 extern const struct aws_step prepare_find_group, prepare_make_group, prepare_find_caller,
     prepare_find_vpc, prepare_add_rules, prepare_take_rules;
+extern const struct aws_step prepare_make_spot_role, prepare_note_role, prepare_see_note,
+    prepare_attach_policies;
 extern const struct aws_step prepare_find_worker_roles, prepare_find_role, prepare_make_role,
     prepare_write_policy, prepare_find_profile, prepare_make_profile, prepare_fill_profile;

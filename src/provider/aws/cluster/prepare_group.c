@@ -270,6 +270,16 @@ static void find_differences(struct prepare_op *prepare)
     prepare->stale = group_rules_stale(&prepare->there, &prepare->wanted, arena);
 }
 
+/* From where ssh may come: for a message, if it does not get through. */
+static void prepare_group_tell_callers(struct prepare_op *prepare)
+{
+    for (size_t i = 0; prepare->scope == PREPARE_CREATE && i < prepare->wanted.count; i++) {
+        if (str_starts(prepare->wanted.items[i].description, RULE_MARK)) {
+            prepare_add_thing(prepare, "address", prepare->wanted.items[i].source, "");
+        }
+    }
+}
+
 static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
@@ -280,6 +290,7 @@ static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request
         find_differences(prepare);
     }
     if (prepare->rule_at == prepare->missing.count) {
+        prepare_group_tell_callers(prepare);
         prepare->rule_at = 0;
         return ASK_NOTHING;
     }

@@ -1,5 +1,6 @@
 /* prepare_role.c: the head's role and its instance profile. */
 #include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/lease_object.h"
 #include "provider/aws/cluster/prepare.h"
 #include "provider/aws/cluster/role_policy.h"
 
@@ -34,6 +35,7 @@ static void prepare_role_add_tags(struct aws_workflow *op, struct param *input)
     struct param *tags = param_add_list(input, "Tags", &op->arena);
     param_add_tag(tags, STR(TAG_CLUSTER_UID), op->provider->uid, &op->arena);
     param_add_tag(tags, STR("ray-cluster-name"), op->provider->cluster->name, &op->arena);
+    param_add_tags(tags, provider_tags(op->provider->cluster), &op->arena);
 }
 
 /* Many users may launch instances but not create roles: the error says what to do. */
@@ -122,13 +124,13 @@ static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_resu
     }
     note_place(prepare_of(op), role);
     prepare_add_thing(prepare_of(op), "role", prepare_role_name(op), "");
-    return workflow_goto(op, PREPARE_WRITE_POLICY);
+    return workflow_goto(op, PREPARE_FIND_PROFILE);
 }
 
 static enum aws_ask ask_make_role(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "RoleName");
-    if (!prepare_of(op)->wants_role) {
+    if (!prepare_of(op)->wants_role || prepare_of(op)->scope == PREPARE_PERMIT) {
         return ASK_NOTHING;
     }
     param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
@@ -136,6 +138,10 @@ static enum aws_ask ask_make_role(struct aws_workflow *op, struct aws_request *r
                    role_trust_policy(op->provider->facts.region, &op->arena), &op->arena);
     param_add_text(input, "Description", STR("Head of a Ray cluster launched by Shoal"),
                    &op->arena);
+    struct str boundary = param_text(op->provider->cluster->provider, "permissions_boundary");
+    if (boundary.len > 0) {
+        param_add_text(input, "PermissionsBoundary", boundary, &op->arena);
+    }
     prepare_role_add_tags(op, input);
     return prepare_role_ask_iam(op, request, "CreateRole", input, true);
 }
@@ -204,7 +210,18 @@ static bool requested_template(struct prepare_role_requests *requests,
     return true;
 }
 
-/* Other resources that a node_config may name: snapshots, placement groups. */
+/* Of another service: named by its ARN. */
+static void requested_given(struct prepare_role_requests *requests, const struct param *map,
+                            const char *key)
+{
+    struct str arn = param_text(map, key);
+    if (arn.len > 0) {
+        request(requests, arn);
+    }
+}
+
+/* Other resources that a node_config may name. The preflight refuses Placement.GroupId, because
+ * ARNs have the name. */
 static void requested_extras(struct prepare_role_requests *requests, const struct role_needs *needs,
                              const struct param *config)
 {
@@ -215,16 +232,28 @@ static void requested_extras(struct prepare_role_requests *requests, const struc
             requests, needs, false, "snapshot",
             param_text(disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL, "SnapshotId"));
     }
-    requested_arn(requests, needs, true, "placement-group",
-                  param_text(config ? param_find(config, "Placement") : NULL, "GroupName"));
+    const struct param *placement = param_get(config, PARAM_MAP, "Placement");
+    const struct param *reserved = param_get(
+        param_get(config, PARAM_MAP, "CapacityReservationSpecification"), PARAM_MAP,
+        "CapacityReservationTarget");
+    const struct param *licenses = param_get(config, PARAM_LIST, "LicenseSpecifications");
+    requested_arn(requests, needs, true, "placement-group", param_text(placement, "GroupName"));
+    requested_arn(requests, needs, true, "dedicated-host", param_text(placement, "HostId"));
+    requested_arn(requests, needs, true, "capacity-reservation",
+                  param_text(reserved, "CapacityReservationId"));
+    requested_given(requests, placement, "HostResourceGroupArn");
+    requested_given(requests, reserved, "CapacityReservationResourceGroupArn");
+    for (const struct param *item = licenses ? licenses->first : NULL; item; item = item->next) {
+        requested_given(requests, item, "LicenseConfigurationArn");
+    }
 }
 
-static void requested_metadata(struct role_needs *needs, const struct param *config)
+static void requested_metadata(struct role_needs *needs, const struct param *config,
+                               const struct aws_type_facts *facts)
 {
-    const struct param *options = config ? param_find(config, "MetadataOptions") : NULL;
-    const struct param *hops = options && options->kind == PARAM_MAP
-                                   ? param_find(options, "HttpPutResponseHopLimit")
-                                   : NULL;
+    const struct param *own = param_get(config, PARAM_MAP, "MetadataOptions");
+    const struct param *options = own ? own : facts->metadata;
+    const struct param *hops = options ? param_find(options, "HttpPutResponseHopLimit") : NULL;
     needs->takes_old_metadata = needs->takes_old_metadata ||
                                 str_is(param_text(options, "HttpTokens"), "optional");
     if (hops && hops->kind == PARAM_NUMBER && hops->number > needs->hop_limit) {
@@ -237,7 +266,11 @@ static void requested_type(struct prepare_role_requests *requests, const struct 
 {
     requested_arn(requests, needs, false, "image", facts->image);
     for (size_t i = 0; i < facts->subnet_count; i++) {
-        requested_arn(requests, needs, true, "subnet", facts->subnets[i].id);
+        if (facts->subnets[i].arn.len > 0) {
+            request(requests, facts->subnets[i].arn); /* its owner may be another account */
+        } else {
+            requested_arn(requests, needs, true, "subnet", facts->subnets[i].id);
+        }
     }
     for (size_t i = 0; i < facts->group_count; i++) {
         requested_arn(requests, needs, true, "security-group", facts->groups[i]);
@@ -258,6 +291,8 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
                                .worker_roles = prepare->worker_roles,
                                .worker_role_count = prepare->worker_role_count,
                                .has_sessions = prepare_uses_sessions(prepare),
+                               .disk_keys = provider->facts.disk_keys,
+                               .disk_key_count = provider->facts.disk_key_count,
                                .hop_limit = 1};
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         const struct param *config = provider->cluster->types[i].node_config;
@@ -267,7 +302,7 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
         if (!requested_template(&from, &needs, config, &provider->facts.types[i], err)) {
             return false;
         }
-        requested_metadata(&needs, config);
+        requested_metadata(&needs, config, &provider->facts.types[i]);
     }
     requested_arn(&from, &needs, true, "security-group", prepare->group);
     if (prepare->wants_key) {
@@ -295,7 +330,6 @@ static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *requ
     }
     param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
     param_add_text(input, "PolicyDocument", policy, &op->arena);
-    request->needs_no_lease = prepare_of(op)->scope == PREPARE_PERMIT;
     return prepare_role_ask_iam(op, request, "PutRolePolicy", input, true);
 }
 
@@ -308,12 +342,104 @@ static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *
     return result->reply->is_ok ? NEXT_NEXT : fail_role(op, result);
 }
 
-static enum aws_next on_policy(struct aws_workflow *op, const struct aws_result *result)
+/* head_policies of the file. One that is no longer there stays attached. */
+static enum aws_ask ask_attach(struct aws_workflow *op, struct aws_request *request)
 {
-    enum aws_next turn = on_young(op, result);
-    return turn == NEXT_NEXT && prepare_of(op)->scope == PREPARE_PERMIT
-               ? workflow_goto(op, PREPARE_STEP_COUNT)
-               : turn;
+    struct prepare_op *prepare = prepare_of(op);
+    struct param *input = role_input(op, "RoleName");
+    if (!prepare->wants_role || !prepare->policy) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "PolicyArn", prepare->policy->text, &op->arena);
+    return prepare_role_ask_iam(op, request, "AttachRolePolicy", input, true);
+}
+
+static enum aws_next on_attach(struct aws_workflow *op, const struct aws_result *result)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    bool is_missing = result_has_code(result, "NoSuchEntity") &&
+                      str_find(result->reply->error.message, "olicy") != SIZE_MAX;
+    enum aws_next turn = is_missing ? fail_role(op, result) : on_young(op, result);
+    if (turn == NEXT_NEXT) {
+        prepare->policy = prepare->policy->next;
+        return NEXT_REPEAT;
+    }
+    return turn;
+}
+
+/* ---- the account's role for spot instances ---- */
+
+/* The head is not allowed to create it, and its workers may be spot instances. */
+static enum aws_ask ask_spot_role(struct aws_workflow *op, struct aws_request *request)
+{
+    const struct prepare_op *prepare = prepare_of(op);
+    const struct aws_provider *provider = op->provider;
+    struct param *input = param_new_map(&op->arena);
+    bool is_due = prepare->scope == PREPARE_CREATE || prepare->scope == PREPARE_PERMIT;
+    if (!is_due || !provider->has_facts || provider->facts.spot_role == SPOT_ROLE_FINE) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "AWSServiceName", STR("spot.amazonaws.com"), &op->arena);
+    return prepare_role_ask_iam(op, request, "CreateServiceLinkedRole", input, true);
+}
+
+static enum aws_next on_spot_role(struct aws_workflow *op, const struct aws_result *result)
+{
+    bool is_there = result_has_code(result, "InvalidInput"); /* "has been taken" */
+    bool is_unknown = (op->provider->facts.spot_role == SPOT_ROLE_UNKNOWN ||
+                       prepare_of(op)->scope == PREPARE_PERMIT) && /* the checks have warned */
+                      result->reply->error.class == AWS_AUTH;
+    if (result->reply->is_ok || is_there || is_unknown) {
+        op->provider->facts.spot_role = SPOT_ROLE_FINE;
+        return NEXT_NEXT;
+    }
+    workflow_fail(op, result);
+    struct err told = op->answer.err;
+    if (result->reply->error.class == AWS_AUTH) {
+        err_set(&op->answer.err, told.kind,
+                "%.300s; create the role for spot instances once: aws iam "
+                "create-service-linked-role --aws-service-name spot.amazonaws.com",
+                told.text);
+        return NEXT_END;
+    }
+    return workflow_fail(op, result);
+}
+
+/* ---- the note that there is a role ---- */
+
+/* A cluster that began without a role of its own gets one: before it exists, the lease object says
+ * so, because `down` does not look for a role that was never made. */
+static enum aws_ask ask_note(struct aws_workflow *op, struct aws_request *request)
+{
+    const struct prepare_op *prepare = prepare_of(op);
+    struct param *input = param_new_map(&op->arena);
+    if (!prepare->wants_role || prepare->scope != PREPARE_CREATE || !op->provider->has_no_role) {
+        op->at = PREPARE_SEE_NOTE; /* nothing to see */
+        return ASK_NOTHING;
+    }
+    param_add_text(param_add_list(input, "Resources", &op->arena), "", op->provider->lease_object,
+                   &op->arena);
+    param_add_tag(param_add_list(input, "Tags", &op->arena), STR(TAG_LEASE_ROLE), STR("own"),
+                  &op->arena);
+    return ask_change(request, "CreateTags", input);
+}
+
+static enum aws_next on_note(struct aws_workflow *op, const struct aws_result *result)
+{
+    return result->reply->is_ok ? NEXT_NEXT : workflow_fail(op, result);
+}
+
+static enum aws_next on_see_note(struct aws_workflow *op, const struct aws_result *result)
+{
+    struct lease_object found;
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
+    }
+    if (!lease_object_read(op, result, &found) || found.has_no_role) {
+        return workflow_not_yet(op, "AWS does not show the new tag of the lease object");
+    }
+    op->provider->has_no_role = false;
+    return NEXT_NEXT;
 }
 
 /* ---- the profile ---- */
@@ -354,7 +480,7 @@ static enum aws_next on_find_profile(struct aws_workflow *op, const struct aws_r
 static enum aws_ask ask_make_profile(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "InstanceProfileName");
-    if (!prepare_of(op)->wants_role) {
+    if (!prepare_of(op)->wants_role || prepare_of(op)->scope == PREPARE_PERMIT) {
         return ASK_NOTHING;
     }
     param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
@@ -377,7 +503,8 @@ static enum aws_next on_make_profile(struct aws_workflow *op, const struct aws_r
 static enum aws_ask ask_fill(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "InstanceProfileName");
-    if (!prepare_of(op)->wants_role || !prepare_of(op)->is_profile_empty) {
+    if (!prepare_of(op)->wants_role || prepare_of(op)->scope == PREPARE_PERMIT ||
+        !prepare_of(op)->is_profile_empty) {
         return ASK_NOTHING;
     }
     param_add_text(input, "RoleName", prepare_role_name(op), &op->arena);
@@ -393,7 +520,11 @@ static enum aws_next on_fill(struct aws_workflow *op, const struct aws_result *r
 const struct aws_step prepare_find_worker_roles = {ask_worker_roles, on_worker_roles};
 const struct aws_step prepare_find_role = {ask_find_role, on_find_role};
 const struct aws_step prepare_make_role = {ask_make_role, on_make_role};
-const struct aws_step prepare_write_policy = {ask_policy, on_policy};
+const struct aws_step prepare_write_policy = {ask_policy, on_young};
+const struct aws_step prepare_attach_policies = {ask_attach, on_attach};
+const struct aws_step prepare_make_spot_role = {ask_spot_role, on_spot_role};
+const struct aws_step prepare_note_role = {ask_note, on_note};
+const struct aws_step prepare_see_note = {lease_object_ask, on_see_note};
 const struct aws_step prepare_find_profile = {ask_find_profile, on_find_profile};
 const struct aws_step prepare_make_profile = {ask_make_profile, on_make_profile};
 const struct aws_step prepare_fill_profile = {ask_fill, on_fill};

@@ -11,6 +11,7 @@
 
 enum {
     REMOVE_MS = 300 * 1000,
+    VOLUME_MS = 10 * 1000,   /* a volume may be available before EC2 deletes it */
     PATIENCE_MS = 90 * 1000, /* wait for a resource that terminating instances still use */
 };
 
@@ -124,6 +125,7 @@ static enum aws_next remove_on_lease_object(struct aws_workflow *op,
         return lease_object_on_find(op, result);
     }
     bool is_ours = lease_object_read(op, result, &found) && str_eq(found.uid, provider->uid);
+    provider->has_no_role = is_ours && found.has_no_role;
     provider->lease_object = is_ours ? arena_str(&provider->own_arena, found.id) : STR("");
     return NEXT_NEXT;
 }
@@ -305,6 +307,24 @@ static enum aws_next on_delete_key(struct aws_workflow *op, const struct aws_res
     return NEXT_REPEAT;
 }
 
+/* EC2 shows this attribute only while a volume has an instance, so the file is read. */
+static bool remove_keeps_volumes(const struct provider_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->type_count; i++) {
+        const struct param *disks = param_get(cluster->types[i].node_config, PARAM_LIST,
+                                              "BlockDeviceMappings");
+        for (const struct param *disk = disks ? disks->first : NULL; disk; disk = disk->next) {
+            const struct param *ebs = disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL;
+            const struct param *deletes = param_get(ebs && ebs->kind == PARAM_MAP ? ebs : NULL,
+                                                    PARAM_BOOL, "DeleteOnTermination");
+            if (deletes && !deletes->boolean) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Volumes outlive their instance only if the file says so: they are reported and kept. */
 static enum aws_ask ask_volumes(struct aws_workflow *op, struct aws_request *request)
 {
@@ -324,9 +344,18 @@ static enum aws_next on_volumes(struct aws_workflow *op, const struct aws_result
         return workflow_fail(op, result);
     }
     add_ids(op, &volumes, result, "volumeSet", "volumeId");
+    bool keeps = remove_keeps_volumes(op->provider->cluster);
+    int64_t now = loop_now_ms(op->provider->loop);
+    remove_of(op)->volumes_since = remove_of(op)->volumes_since > 0 ? remove_of(op)->volumes_since
+                                                                    : now;
+    if (volumes.count > 0 && !keeps && now - remove_of(op)->volumes_since < VOLUME_MS) {
+        return workflow_not_yet(op, "AWS still lists volumes");
+    }
     for (size_t i = 0; i < volumes.count; i++) {
         remove_add_left(op, "volume", volumes.items[i],
-                        STR("kept: its instance was launched with DeleteOnTermination: false"));
+                        keeps ? STR("kept: the file has DeleteOnTermination: false")
+                              : STR("kept: its instance is gone and EC2 did not delete it. If you "
+                                    "do not need it: aws ec2 delete-volume"));
     }
     return NEXT_NEXT;
 }
@@ -410,7 +439,7 @@ static void remove_finish(struct aws_workflow *op)
     struct aws_provider *provider = op->provider;
     if (op->answer.outcome == OUTCOME_DONE && remove->thing_count == 0) {
         provider->uid = provider->lease_object = STR("");
-        provider->is_new = false;
+        provider->is_new = provider->has_no_role = false;
         provider->own_group = provider->own_key = provider->own_profile = STR("");
         provider->epoch = 0;
     }

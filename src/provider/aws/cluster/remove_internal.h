@@ -48,6 +48,7 @@ struct remove_op {
     /* When the resource being deleted was first found in use, on the loop's clock; 0: not in
      * use. */
     int64_t used_since;
+    int64_t volumes_since; /* the first listing of volumes, likewise */
 };
 
 static inline struct remove_op *remove_of(struct aws_workflow *op)

@@ -19,8 +19,13 @@ static enum aws_ask remove_role_ask_iam(struct aws_workflow *op, struct aws_requ
     return reads ? ask_call(request, action, input) : ask_change(request, action, input);
 }
 
+/* Many identities may launch but not read roles; then the file names the head's profile. */
 static enum aws_ask ask_profile(struct aws_workflow *op, struct aws_request *request)
 {
+    if (op->provider->has_no_role) {
+        op->at = REMOVE_DELETE_ROLE; /* nothing to delete until there */
+        return ASK_NOTHING;
+    }
     return remove_role_ask_iam(op, request, "GetInstanceProfile", "InstanceProfileName");
 }
 

@@ -1,11 +1,15 @@
 /* role_policy.c: the statements of the head's policy. */
 #include "provider/aws/cluster/role_policy.h"
 
+#include "provider/aws/client/endpoint.h"
 #include "provider/provider.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *const role_policy_key_actions[] = {"kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey",
+                                               "kms:GenerateDataKeyWithoutPlaintext", NULL};
 
 /* ---- JSON ---- */
 
@@ -197,7 +201,8 @@ static void allow_leading(json_t *statements, const struct role_needs *needs)
         json_t *pass = role_policy_add(statements, "GiveWorkersTheirRole", "Allow",
                                        json_string("iam:PassRole"),
                                        views(needs->worker_roles, needs->worker_role_count));
-        role_policy_need(pass, EQUALS, "iam:PassedToService", json_string("ec2.amazonaws.com"));
+        role_policy_need(pass, EQUALS, "iam:PassedToService",
+                         json_string(aws_ec2_principal(needs->region)));
     }
 }
 
@@ -217,6 +222,28 @@ static void allow_sessions(json_t *statements, const struct role_needs *needs)
     if (needs->has_sessions) {
         (void)allow(statements, needs, "SessionManager", texts(actions), json_string("*"));
     }
+}
+
+/* EC2 uses the rights of who launches or starts an instance whose volumes have such a key. */
+static void allow_disks(json_t *statements, const struct role_needs *needs)
+{
+    json_t *keys = json_array();
+    for (size_t i = 0; i < needs->disk_key_count; i++) {
+        struct str key = needs->disk_keys[i];
+        bool is_key = str_starts(key, "arn:") && str_find(key, ":key/") != SIZE_MAX;
+        json_array_append_new(keys, is_key ? role_policy_text(key)
+                                           : json_sprintf("arn:%.*s:kms:%.*s:*:key/*",
+                                                          STR_ARG(needs->partition),
+                                                          STR_ARG(needs->region)));
+    }
+    if (needs->disk_key_count == 0) {
+        json_decref(keys);
+        return;
+    }
+    json_t *use = allow(statements, needs, "EncryptDisks", texts(role_policy_key_actions), keys);
+    role_policy_need(use, "StringLike", "kms:ViaService",
+                     json_sprintf("ec2.%.*s.amazonaws.com*", STR_ARG(needs->region)));
+    role_policy_need(use, "BoolIfExists", "kms:GrantIsForAWSResource", json_string("true"));
 }
 
 /* ---- always denied ---- */
@@ -269,6 +296,7 @@ bool role_policy_write(const struct role_needs *needs, struct arena *arena, stru
     allow_ending(statements, needs);
     allow_leading(statements, needs);
     allow_sessions(statements, needs);
+    allow_disks(statements, needs);
     deny(statements, needs);
     struct str policy = dump(root, arena);
     if (policy.len > ROLE_POLICY_BYTES_MAX) {
@@ -286,6 +314,6 @@ struct str role_trust_policy(struct str region, struct arena *arena)
     return arena_printf(
         arena,
         "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":{"
-        "\"Service\":\"ec2.amazonaws.com%s\"},\"Action\":\"sts:AssumeRole\"}]}",
-        str_starts(region, "cn-") ? ".cn" : "");
+        "\"Service\":\"%s\"},\"Action\":\"sts:AssumeRole\"}]}",
+        aws_ec2_principal(region));
 }

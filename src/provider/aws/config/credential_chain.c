@@ -292,14 +292,20 @@ static struct aws_source plan_process(const struct view *view)
     return source;
 }
 
+/* A profile that also has a credential_process follows our advice. botocore would read the session,
+ * as does the AWS CLI that the process calls. */
 static struct aws_source plan_login(const struct view *view)
 {
-    if (!option(view, "login_session")) {
-        return not_set(view, SOURCE_LOGIN, "login_session");
+    if (!option(view, "login_session") || option(view, "credential_process")) {
+        return not_set(view, SOURCE_LOGIN, "login_session without credential_process");
     }
-    return broken(SOURCE_LOGIN, STR("Shoal cannot read `aws login` sessions; add this line to "
-                                    "the profile: credential_process = aws configure "
-                                    "export-credentials --format process"));
+    const char *quote = str_find_char(view->name, ' ') != SIZE_MAX ? "\"" : "";
+    return broken(SOURCE_LOGIN,
+                  arena_printf(view->planner->arena,
+                               "Shoal cannot read `aws login` sessions; add this line to the "
+                               "profile: credential_process = aws configure export-credentials "
+                               "--format process --profile %s%.*s%s",
+                               quote, SHOWN(view->name), quote));
 }
 
 /* ---- roles ---- */

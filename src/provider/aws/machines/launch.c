@@ -31,6 +31,7 @@ bool aws_draft(struct provider *base, const struct launch_request *request, stru
         .own_group = provider->own_group,
         .own_key = provider->own_key,
         .own_profile = provider->own_profile,
+        .tags = provider_tags(provider->cluster),
     };
     return launch_draft_write(&draft, arena, ret_call, err);
 }

@@ -151,9 +151,10 @@ static void add_identity(struct param *call, const struct launch_draft *draft, s
 
 /* ---- instance settings ---- */
 
-static void add_metadata(struct param *call, const struct param *config, struct arena *arena)
+static void add_metadata(struct param *call, const struct launch_draft *draft, struct arena *arena)
 {
-    const struct param *given = param_get(config, PARAM_MAP, "MetadataOptions");
+    const struct param *given = param_get(draft->node_config, PARAM_MAP, "MetadataOptions");
+    given = given ? given : draft->facts->metadata;
     struct param *options = param_add_map(call, "MetadataOptions", arena);
     for (const struct param *child = given ? given->first : NULL; child; child = child->next) {
         add_shared(options, child, arena);
@@ -180,6 +181,21 @@ static void add_market(struct param *call, const struct launch_draft *draft, str
     }
 }
 
+/* For an image that we chose. */
+static void launch_encode_add_disk(struct param *call, const struct aws_type_facts *facts,
+                                   struct arena *arena)
+{
+    if (facts->root_gib > 0 && facts->root_device.len > 0) {
+        struct param *disk = param_add_map(param_add_list(call, "BlockDeviceMappings", arena), "",
+                                           arena);
+        struct param *ebs = param_add_map(disk, "Ebs", arena);
+        param_add_text(disk, "DeviceName", facts->root_device, arena);
+        param_add_number(ebs, "VolumeSize", facts->root_gib, arena);
+        param_add_text(ebs, "VolumeType", STR("gp3"), arena);
+        param_add_bool(ebs, "DeleteOnTermination", true, arena);
+    }
+}
+
 static void launch_encode_add_machine(struct param *call, const struct launch_draft *draft,
                                       struct arena *arena)
 {
@@ -189,16 +205,17 @@ static void launch_encode_add_machine(struct param *call, const struct launch_dr
     user_data = user_data.len > 0 ? user_data : param_text(config, "UserData");
     param_add_text(call, "ImageId", draft->facts->image, arena);
     param_add_text(call, "InstanceType", draft->facts->machine, arena);
+    launch_encode_add_disk(call, draft->facts, arena);
     /* A worker that lost its cluster shuts itself down (app/contact.h). No process would terminate
-     * it then, so EC2 must, even if idle workers are normally stopped and kept. A setting in the
-     * file takes precedence. */
+     * it then, so EC2 must, even if idle workers are normally stopped and kept. A head is stopped.
+     * A setting in the file takes precedence. */
     struct str usual = draft->request->rests ? STR("stop") : STR("terminate");
     param_add_text(call, "InstanceInitiatedShutdownBehavior", shutdown.len > 0 ? shutdown : usual,
                    arena);
     if (user_data.len > 0) {
         param_add_text(call, "UserData", user_data, arena);
     }
-    add_metadata(call, config, arena);
+    add_metadata(call, draft, arena);
     add_market(call, draft, arena);
 }
 
@@ -247,6 +264,7 @@ static void add_own_tags(struct param *specs, const char *kind, const struct lau
     param_add_tag(tags, STR(TAG_LAUNCH), launch_number_text(request->launch, arena), arena);
     param_add_tag(tags, STR(TAG_EPOCH),
                   arena_printf(arena, "%llu", (unsigned long long)draft->epoch), arena);
+    param_add_tags(tags, draft->tags, arena);
 }
 
 /* As in Ray, the file's tags override Ray's; but never those by which we identify an instance. */
@@ -336,8 +354,8 @@ static bool check_ready(const struct launch_draft *draft, struct err *err)
     return check_token(draft->request->token, err);
 }
 
-bool launch_draft_write(const struct launch_draft *draft, struct arena *arena, struct str *ret_body,
-                        struct err *err)
+bool launch_draft_make(const struct launch_draft *draft, struct arena *arena,
+                       struct param **ret_call, struct err *err)
 {
     struct param *call = param_new_map(arena);
     if (!check_ready(draft, err)) {
@@ -356,10 +374,23 @@ bool launch_draft_write(const struct launch_draft *draft, struct arena *arena, s
     }
     param_add_number(call, "MinCount", 1, arena);
     param_add_number(call, "MaxCount", draft->request->count, arena);
-    param_add_text(call, "ClientToken", draft->request->token, arena);
+    if (draft->is_dry_run) {
+        param_add_bool(call, "DryRun", true, arena);
+    } else {
+        param_add_text(call, "ClientToken", draft->request->token, arena);
+    }
+    *ret_call = call;
+    return true;
+}
+
+bool launch_draft_write(const struct launch_draft *draft, struct arena *arena, struct str *ret_body,
+                        struct err *err)
+{
+    struct param *call;
     AUTO_BUF struct buf body;
     buf_init(&body, LAUNCH_DRAFT_BYTES_MAX);
-    if (!query_write(QUERY_EC2, "RunInstances", call, &body, err)) {
+    if (!launch_draft_make(draft, arena, &call, err) ||
+        !query_write(QUERY_EC2, "RunInstances", call, &body, err)) {
         return false;
     }
     *ret_body = arena_str(arena, buf_str(&body));

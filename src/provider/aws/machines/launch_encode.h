@@ -22,9 +22,14 @@ struct launch_draft {
     struct str own_group; /* created by prepare(); may be empty */
     struct str own_key;
     struct str own_profile;
+    const struct param *tags; /* metadata.shoal.tags; NULL: none */
+    bool is_dry_run;          /* EC2 only says whether it would launch */
 };
 
 enum { LAUNCH_DRAFT_BYTES_MAX = 256 * 1024 };
 
+/* The call's parameters. */
+bool launch_draft_make(const struct launch_draft *draft, struct arena *arena,
+                       struct param **ret_call, struct err *err) MUST_USE;
 bool launch_draft_write(const struct launch_draft *draft, struct arena *arena, struct str *ret_body,
                         struct err *err) MUST_USE;

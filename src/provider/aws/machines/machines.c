@@ -36,6 +36,12 @@ static enum machine_state machines_state_of(const struct instance_record *record
     return MACHINE_PENDING;
 }
 
+/* What AWS says is "Client error on launch", whatever the cause. */
+#define KEY_ADVICE                                                                   \
+    ". Most often the identity that launched it (for workers the role of the head) " \
+    "may not use the KMS key of its volumes: allow kms:CreateGrant, kms:Decrypt, "   \
+    "kms:DescribeKey and kms:GenerateDataKeyWithoutPlaintext"
+
 struct machine machine_from_record(const struct instance_record *record, struct arena *arena)
 {
     struct machine_tag *tags = ARENA_ARRAY(arena, record->tag_count, struct machine_tag);
@@ -45,13 +51,17 @@ struct machine machine_from_record(const struct instance_record *record, struct 
         tags[i].key = is_name ? STR("ray-node-name") : record->tags[i].key;
         tags[i].value = record->tags[i].value;
     }
+    struct str why = record->reason_text.len > 0 ? record->reason_text : record->reason;
+    if (str_is(record->reason, "Client.InternalError")) {
+        why = arena_printf(arena, "%.*s" KEY_ADVICE, STR_ARG(why));
+    }
     return (struct machine){
         .id = record->id,
         .type = record->type,
         .zone = record->zone,
         .private_ip = record->private_ip,
         .public_ip = record->public_ip,
-        .why = record->reason_text.len > 0 ? record->reason_text : record->reason,
+        .why = why,
         .token = record->client_token,
         .launched_at = record->launched_at == INT64_MIN ? 0 : record->launched_at,
         .state = machines_state_of(record),

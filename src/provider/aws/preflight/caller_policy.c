@@ -1,7 +1,9 @@
 /* caller_policy.c: the table of actions, and one statement for each kind of resource. */
 #include "provider/aws/preflight/caller_policy.h"
 
+#include "provider/aws/client/endpoint.h"
 #include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/role_policy.h"
 #include "provider/aws/preflight/preflight_evaluate.h"
 
 #include <jansson.h>
@@ -21,6 +23,9 @@ enum scope {
     SCOPE_ROLE,     /* the head's role and instance profile */
     SCOPE_ROLES,    /* calls of `ls`: leftovers of other clusters */
     SCOPE_SPOT,     /* the account's role for spot instances */
+    SCOPE_NEW_SPOT, /* its creation */
+    SCOPE_ATTACH,   /* head_policies */
+    SCOPE_KEYS,     /* KMS keys of volumes */
     SCOPE_PROFILES, /* instance profiles named in the file */
     SCOPE_COUNT
 };
@@ -42,6 +47,8 @@ static const struct {
     {"servicequotas:GetServiceQuota", SCOPE_LOOK},
     {"ec2:DescribeRegions", SCOPE_ACCOUNT},
     {"pricing:GetProducts", SCOPE_ACCOUNT},
+    {"iam:GetRole", SCOPE_ACCOUNT}, /* of the caller's own role */
+    {"iam:SimulatePrincipalPolicy", SCOPE_ACCOUNT},
     {"sts:GetCallerIdentity", SCOPE_ACCOUNT},
     {"ssm:GetParameter", SCOPE_NEWEST},
     {"ec2:RunInstances", SCOPE_MAKE},
@@ -68,6 +75,7 @@ static const struct {
     {"iam:DeleteInstanceProfile", SCOPE_ROLE},
     {"iam:DeleteRole", SCOPE_ROLE},
     {"iam:DeleteRolePolicy", SCOPE_ROLE},
+    {"iam:DetachRolePolicy", SCOPE_ROLE},
     {"iam:GetInstanceProfile", SCOPE_ROLE},
     {"iam:GetRole", SCOPE_ROLE},
     {"iam:ListAttachedRolePolicies", SCOPE_ROLE},
@@ -82,6 +90,8 @@ static const struct {
     {"iam:ListRoleTags", SCOPE_ROLES},
     {"iam:ListRoles", SCOPE_ROLES},
     {"iam:GetRole", SCOPE_SPOT},
+    {"iam:CreateServiceLinkedRole", SCOPE_NEW_SPOT},
+    {"iam:AttachRolePolicy", SCOPE_ATTACH},
     {"iam:GetInstanceProfile", SCOPE_PROFILES},
     {"iam:PassRole", SCOPE_PROFILES},
 };
@@ -98,6 +108,9 @@ static const char *const names[SCOPE_COUNT] = {
     [SCOPE_ROLE] = "HeadRole",
     [SCOPE_ROLES] = "ListRoles",
     [SCOPE_SPOT] = "FindSpotRole",
+    [SCOPE_NEW_SPOT] = "MakeSpotRole",
+    [SCOPE_ATTACH] = "AttachHeadPolicies",
+    [SCOPE_KEYS] = "EncryptDisks",
     [SCOPE_PROFILES] = "NamedProfiles",
 };
 
@@ -105,7 +118,8 @@ struct caller_policy_writer {
     struct preflight_request request;
     struct str cluster, region;
     const char *partition;
-    struct str role_pattern; /* "shoal-NAME-*" */
+    const struct param *head_policies; /* NULL: none */
+    struct str role_pattern;           /* "shoal-NAME-*" */
     json_t *statements;
     struct arena *arena;
 };
@@ -125,7 +139,10 @@ static bool is_needed(const struct caller_policy_writer *writer, enum scope scop
     case SCOPE_ROLE:
         return makes_role;
     case SCOPE_SPOT:
+    case SCOPE_NEW_SPOT:
         return has_spot;
+    case SCOPE_ATTACH:
+        return makes_role && writer->head_policies;
     case SCOPE_PROFILES:
         return writer->request.profiles.count > 0;
     case SCOPE_LOOK:
@@ -137,6 +154,7 @@ static bool is_needed(const struct caller_policy_writer *writer, enum scope scop
     case SCOPE_TAG_NEW:
     case SCOPE_OWN:
     case SCOPE_ROLES:
+    case SCOPE_KEYS:
     case SCOPE_COUNT:
         break;
     }
@@ -161,9 +179,13 @@ static json_t *actions_of(enum scope scope)
     json_t *list = json_array();
     for (size_t i = 0; scope == SCOPE_LOOK && i < ASK_COUNT; i++) {
         const char *action = preflight_action((enum preflight_ask)i);
-        if (strncmp(action, "ec2:Describe", strlen("ec2:Describe")) == 0) {
+        if (strncmp(action, "ec2:Describe", strlen("ec2:Describe")) == 0 ||
+            strncmp(action, "ec2:Get", strlen("ec2:Get")) == 0) {
             add_once(list, action);
         }
+    }
+    for (size_t i = 0; scope == SCOPE_KEYS && role_policy_key_actions[i]; i++) {
+        add_once(list, role_policy_key_actions[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         if (table[i].scope == scope) {
@@ -209,7 +231,9 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
     static const char *const made[] = {"instance", "volume", "network-interface",
                                        "spot-instances-request", NULL};
     static const char *const from[] = {
-        "image", "subnet", "security-group", "key-pair", "launch-template", "snapshot", NULL};
+        "image",           "subnet",   "security-group",       "key-pair",
+        "launch-template", "snapshot", "capacity-reservation", "dedicated-host",
+        "placement-group", NULL};
     static const char *const around[] = {"launch-template", "security-group", "key-pair", "vpc",
                                          NULL};
     switch (scope) {
@@ -220,11 +244,13 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
     case SCOPE_AROUND:
         return kinds(writer, around);
     case SCOPE_ROLE:
+    case SCOPE_ATTACH:
         return role_arns(writer);
     case SCOPE_NEWEST:
         return json_sprintf("arn:%s:ssm:%.*s::parameter/aws/service/*", writer->partition,
                             STR_ARG(writer->region));
     case SCOPE_SPOT:
+    case SCOPE_NEW_SPOT:
         return json_sprintf("arn:%s:iam::*:role/aws-service-role/spot.amazonaws.com/" SPOT_ROLE,
                             writer->partition);
     case SCOPE_LOOK:
@@ -233,6 +259,7 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
     case SCOPE_OWN:
     case SCOPE_ROLES:
     case SCOPE_PROFILES:
+    case SCOPE_KEYS:
     case SCOPE_COUNT:
         break;
     }
@@ -240,6 +267,15 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
 }
 
 /* ---- conditions ---- */
+
+static json_t *texts_of(const struct param *list)
+{
+    json_t *texts = json_array();
+    for (const struct param *item = list->first; item; item = item->next) {
+        json_array_append_new(texts, json_stringn(item->text.ptr, item->text.len));
+    }
+    return texts;
+}
 
 static json_t *condition_of(const struct caller_policy_writer *writer, enum scope scope)
 {
@@ -263,7 +299,17 @@ static json_t *condition_of(const struct caller_policy_writer *writer, enum scop
                               "RunInstances");
     } else if (scope == SCOPE_PROFILES) {
         condition = json_pack("{s:{s:s}}", "StringEqualsIfExists", "iam:PassedToService",
-                              "ec2.amazonaws.com");
+                              aws_ec2_principal(writer->region));
+    } else if (scope == SCOPE_NEW_SPOT) {
+        condition = json_pack("{s:{s:s}}", "StringEquals", "iam:AWSServiceName",
+                              "spot.amazonaws.com");
+    } else if (scope == SCOPE_ATTACH) {
+        condition = json_pack("{s:{s:o}}", "ArnEquals", "iam:PolicyARN",
+                              texts_of(writer->head_policies));
+    } else if (scope == SCOPE_KEYS) {
+        condition = json_pack("{s:{s:o},s:{s:s}}", "StringLike", "kms:ViaService",
+                              json_sprintf("ec2.%.*s.amazonaws.com*", STR_ARG(writer->region)),
+                              "BoolIfExists", "kms:GrantIsForAWSResource", "true");
     }
     json_decref(name);
     return condition;
@@ -299,9 +345,8 @@ bool caller_policy_write(const struct provider_cluster *cluster, struct arena *a
         .cluster = cluster->name, .statements = json_array(), .arena = arena};
     preflight_request_read(cluster, NULL, arena, &writer.request);
     writer.region = writer.request.region;
-    writer.partition = str_starts(writer.region, "cn-")       ? "aws-cn"
-                       : str_starts(writer.region, "us-gov-") ? "aws-us-gov"
-                                                              : "aws";
+    writer.partition = aws_partition(writer.region);
+    writer.head_policies = param_get(cluster->provider, PARAM_LIST, "head_policies");
     writer.role_pattern = role_pattern(cluster->name, arena);
     for (size_t i = 0; i < SCOPE_COUNT; i++) {
         if (is_needed(&writer, (enum scope)i)) {

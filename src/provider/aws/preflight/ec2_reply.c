@@ -1,6 +1,8 @@
 /* ec2_reply.c: reads each listing by iterating over the items of its pages. */
 #include "provider/aws/preflight/ec2_reply.h"
 
+#include "base/buf.h"
+
 #include <jansson.h>
 
 /* ---- iterating ---- */
@@ -101,7 +103,9 @@ bool ec2_subnets_read(struct ec2_pages pages, struct arena *arena, struct ec2_su
             !ec2_reply_need(item, "availabilityZone", arena, &subnet->zone, err)) {
             return false;
         }
+        subnet->arn = ec2_reply_save(item, "subnetArn", arena);
         subnet->state = ec2_reply_save(item, "state", arena);
+        subnet->is_default = str_is(xml_child_text(item, "defaultForAz"), "true");
         subnet->free_addresses = number_or(item, "availableIpAddressCount", INT64_MAX);
         subnet->maps_public = is_true(item, "mapPublicIpOnLaunch");
     }
@@ -153,16 +157,28 @@ bool ec2_vpcs_read(struct ec2_pages pages, struct arena *arena, struct ec2_vpcs 
 
 /* ---- machines ---- */
 
-static int64_t root_size(const struct xml_element *image, struct str root)
+/* The volumes of an image: its root, and others. */
+static void read_image_disks(const struct xml_element *item, struct arena *arena,
+                             struct ec2_image *image)
 {
-    const struct xml_element *devices = xml_child(image, "blockDeviceMapping");
-    for (const struct xml_element *item = devices ? devices->first : NULL; item;
-         item = item->next) {
-        if (root.len > 0 && str_eq(xml_child_text(item, "deviceName"), root)) {
-            return number_or(xml_child(item, "ebs"), "volumeSize", 0);
+    enum { TEXT_BYTES_MAX = 1024 };
+    const struct xml_element *devices = xml_child(item, "blockDeviceMapping");
+    AUTO_BUF struct buf others;
+    buf_init(&others, TEXT_BYTES_MAX);
+    for (const struct xml_element *device = devices ? devices->first : NULL; device;
+         device = device->next) {
+        const struct xml_element *ebs = xml_child(device, "ebs");
+        struct str name = xml_child_text(device, "deviceName");
+        int64_t gib = number_or(ebs, "volumeSize", 0);
+        if (image->root_device.len > 0 && str_eq(name, image->root_device)) {
+            image->root_gib = gib;
+            image->root_kind = arena_str(arena, xml_child_text(ebs, "volumeType"));
+        } else if (ebs) {
+            struct str kind = xml_child_text(ebs, "volumeType");
+            buf_addf(&others, "%.*s %lld ", STR_ARG(kind), (long long)gib);
         }
     }
-    return 0;
+    image->disks = arena_str(arena, buf_str(&others));
 }
 
 bool ec2_images_read(struct ec2_pages pages, struct arena *arena, struct ec2_images *ret_images,
@@ -184,7 +200,7 @@ bool ec2_images_read(struct ec2_pages pages, struct arena *arena, struct ec2_ima
         image->arch = ec2_reply_save(item, "architecture", arena);
         image->root_device = ec2_reply_save(item, "rootDeviceName", arena);
         image->created_at = ec2_reply_save(item, "creationDate", arena);
-        image->root_gib = root_size(item, image->root_device);
+        read_image_disks(item, arena, image);
         image->is_windows = str_is(xml_child_text(item, "platform"), "windows");
     }
     *ret_images = got;

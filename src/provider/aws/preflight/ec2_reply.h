@@ -33,6 +33,8 @@ struct ec2_subnet {
     struct str state;       /* "available" */
     int64_t free_addresses; /* INT64_MAX: unknown */
     bool maps_public;       /* instances get a public address */
+    bool is_default;        /* made with the default VPC */
+    struct str arn;
 };
 
 struct ec2_subnets {
@@ -78,6 +80,8 @@ struct ec2_image {
     struct str root_device;
     struct str created_at; /* EC2's format; may be empty */
     int64_t root_gib;      /* 0: unknown */
+    struct str root_kind;  /* "gp2"; may be empty */
+    struct str disks;      /* the other volumes, "gp2 100 "; empty: none */
     bool is_windows;
 };
 

@@ -1,5 +1,6 @@
 /* ec2_template.c: converts a launch template's data to parameters. */
 #include "base/attr.h"
+#include "base/encode.h"
 #include "provider/aws/preflight/ec2_reply.h"
 
 /* Copies a text of the reply under boto3's name, if it exists. */
@@ -43,6 +44,24 @@ static void copy_interfaces(struct param *to, const struct xml_element *data, st
     }
 }
 
+/* What decides the price of a volume, and which key it needs. */
+static void copy_disk_settings(struct param *map, const struct xml_element *ebs,
+                               struct arena *arena)
+{
+    int64_t number;
+    ec2_template_copy_text(map, "VolumeType", ebs, "volumeType", arena);
+    ec2_template_copy_text(map, "KmsKeyId", ebs, "kmsKeyId", arena);
+    if (str_is(xml_child_text(ebs, "encrypted"), "true")) {
+        param_add_bool(map, "Encrypted", true, arena);
+    }
+    if (str_to_i64(xml_child_text(ebs, "iops"), &number)) {
+        param_add_number(map, "Iops", number, arena);
+    }
+    if (str_to_i64(xml_child_text(ebs, "throughput"), &number)) {
+        param_add_number(map, "Throughput", number, arena);
+    }
+}
+
 static void copy_disks(struct param *to, const struct xml_element *data, struct arena *arena)
 {
     const struct xml_element *items = xml_child(data, "blockDeviceMappingSet");
@@ -54,9 +73,43 @@ static void copy_disks(struct param *to, const struct xml_element *data, struct 
         struct param *disk = param_add_map(list, "", arena);
         int64_t size;
         ec2_template_copy_text(disk, "DeviceName", item, "deviceName", arena);
-        if (str_to_i64(xml_child_text(xml_child(item, "ebs"), "volumeSize"), &size)) {
-            param_add_number(param_add_map(disk, "Ebs", arena), "VolumeSize", size, arena);
+        const struct xml_element *ebs = xml_child(item, "ebs");
+        struct param *map = ebs ? param_add_map(disk, "Ebs", arena) : NULL;
+        if (map && str_to_i64(xml_child_text(ebs, "volumeSize"), &size)) {
+            param_add_number(map, "VolumeSize", size, arena);
         }
+        if (map) {
+            copy_disk_settings(map, ebs, arena);
+        }
+    }
+}
+
+static void copy_metadata(struct param *to, const struct xml_element *data, struct arena *arena)
+{
+    const struct xml_element *options = xml_child(data, "metadataOptions");
+    int64_t hops;
+    if (!options) {
+        return;
+    }
+    struct param *map = param_add_map(to, "MetadataOptions", arena);
+    ec2_template_copy_text(map, "HttpTokens", options, "httpTokens", arena);
+    ec2_template_copy_text(map, "HttpEndpoint", options, "httpEndpoint", arena);
+    ec2_template_copy_text(map, "HttpProtocolIpv6", options, "httpProtocolIpv6", arena);
+    ec2_template_copy_text(map, "InstanceMetadataTags", options, "instanceMetadataTags", arena);
+    if (str_to_i64(xml_child_text(options, "httpPutResponseHopLimit"), &hops)) {
+        param_add_number(map, "HttpPutResponseHopLimit", hops, arena);
+    }
+}
+
+/* As in a file: not encoded. */
+static void copy_user_data(struct param *to, const struct xml_element *data, struct arena *arena)
+{
+    struct str text = xml_child_text(data, "userData");
+    AUTO_BUF struct buf plain;
+    buf_init(&plain, text.len + 1);
+    decode_base64(&plain, text);
+    if (plain.len > 0) {
+        param_add_text(to, "UserData", arena_str(arena, buf_str(&plain)), arena);
     }
 }
 
@@ -82,10 +135,7 @@ bool ec2_template_read(struct ec2_pages pages, struct arena *arena, struct param
 {
     static const struct {
         const char *name, *element;
-    } texts[] = {{"InstanceType", "instanceType"},
-                 {"ImageId", "imageId"},
-                 {"KeyName", "keyName"},
-                 {"UserData", "userData"}};
+    } texts[] = {{"InstanceType", "instanceType"}, {"ImageId", "imageId"}, {"KeyName", "keyName"}};
     const struct xml_element *set = pages.count > 0
                                         ? xml_child(pages.roots[0], "launchTemplateVersionSet")
                                         : NULL;
@@ -103,6 +153,8 @@ bool ec2_template_read(struct ec2_pages pages, struct arena *arena, struct param
     copy_interfaces(map, data, arena);
     copy_disks(map, data, arena);
     copy_maps(map, data, arena);
+    copy_metadata(map, data, arena);
+    copy_user_data(map, data, arena);
     *ret_data = map;
     return true;
 }

@@ -1,4 +1,4 @@
-/* image.c: chooses the file's image, Ray's, or the newest. */
+/* image.c: chooses the file's image, Ray's if the file says so, or the newest. */
 #include "provider/aws/preflight/image.h"
 
 #include "base/attr.h"
@@ -13,15 +13,26 @@ static const struct {
 };
 
 /* Ray compares in lower case. */
+bool image_is_ray_default(struct str image)
+{
+    static const char name[] = "latest_dlami";
+    bool is_it = image.len == sizeof(name) - 1;
+    for (size_t i = 0; is_it && i < image.len; i++) {
+        char c = image.ptr[i];
+        is_it = (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == name[i];
+    }
+    return is_it;
+}
+
 bool image_is_named(struct str image)
 {
-    static const char other_name[] = "latest_dlami";
-    bool is_other = image.len == sizeof(other_name) - 1;
-    for (size_t i = 0; is_other && i < image.len; i++) {
-        char c = image.ptr[i];
-        is_other = (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == other_name[i];
-    }
-    return image.len > 0 && !is_other;
+    return image.len > 0 && !image_is_ray_default(image) && image_of_parameter(image).len == 0;
+}
+
+struct str image_of_parameter(struct str image)
+{
+    static const char resolve[] = "resolve:ssm:";
+    return str_starts(image, resolve) ? str_sub(image, sizeof(resolve) - 1, image.len) : STR("");
 }
 
 struct str image_ray_default(struct str region)
@@ -84,15 +95,18 @@ static enum image_verdict image_evaluate(const struct ec2_image *image, const st
 struct image_choice image_choose(struct str named, struct str region, const struct ec2_type *type,
                                  const struct ec2_images *images)
 {
-    bool is_ray_scaling = !image_is_named(named);
-    const struct ec2_image *image = image_find(images,
-                                               is_ray_scaling ? image_ray_default(region) : named);
+    bool is_ray_default = image_is_ray_default(named);
+    const struct ec2_image *image = named.len == 0
+                                        ? NULL
+                                        : image_find(images, is_ray_default
+                                                                 ? image_ray_default(region)
+                                                                 : named);
     if (!image) {
-        return (struct image_choice){is_ray_scaling ? IMAGE_NONE : IMAGE_MISSING, NULL,
-                                     is_ray_scaling};
+        return (struct image_choice){image_is_named(named) ? IMAGE_MISSING : IMAGE_NONE, NULL,
+                                     is_ray_default};
     }
-    struct image_choice choice = {image_evaluate(image, type), image, is_ray_scaling};
-    if (is_ray_scaling && choice.verdict != IMAGE_FINE) {
+    struct image_choice choice = {image_evaluate(image, type), image, is_ray_default};
+    if (is_ray_default && choice.verdict != IMAGE_FINE) {
         return (struct image_choice){IMAGE_NONE, NULL, true};
     }
     return choice;

@@ -1,8 +1,9 @@
 /*
  * image.h: chooses the image of a node type. Pure.
  *
- * The one in the file; otherwise Ray's default, if it still exists and fits the instance type;
- * otherwise the newest one in a public SSM parameter of its publisher.
+ * The one in the file; otherwise the newest one in a public SSM parameter of its publisher. Ray's
+ * default is Ubuntu 18.04 with Python 3.6 and is used only if the file says "latest_dlami" and it
+ * still exists and fits the instance type.
  */
 #pragma once
 
@@ -12,8 +13,11 @@
 
 #include <stdbool.h>
 
-/* False for empty and "latest_dlami", which mean Ray's default. */
+/* False for empty, for "latest_dlami", Ray's name for its default, and for "resolve:ssm:NAME". */
 bool image_is_named(struct str image);
+/* The parameter of "resolve:ssm:NAME", which EC2 resolves at a launch; otherwise empty. */
+struct str image_of_parameter(struct str image);
+bool image_is_ray_default(struct str image);
 
 /* Ray's default image of the region; empty if Ray has none. */
 struct str image_ray_default(struct str region);
@@ -34,13 +38,13 @@ enum image_verdict {
     IMAGE_NOT_READY,  /* the image's state is not "available" */
     IMAGE_WINDOWS,    /* Windows is not supported by Ray's launcher */
     IMAGE_WRONG_ARCH, /* does not run on the instance type */
-    IMAGE_NONE,       /* neither the file nor Ray has one that fits: use the parameter */
+    IMAGE_NONE,       /* none is named, or Ray's does not fit: use the parameter */
 };
 
 struct image_choice {
     enum image_verdict verdict;
     const struct ec2_image *image; /* the evaluated image; NULL for IMAGE_MISSING and IMAGE_NONE */
-    bool is_ray_scaling;
+    bool is_ray_default;
 };
 
 /* `type` may be NULL: the architecture is not checked then. */

@@ -79,5 +79,9 @@ struct provider_type_facts aws_type_facts(struct provider *provider, size_t type
         return (struct provider_type_facts){0};
     }
     const struct aws_type_facts *facts = &aws->facts.types[type];
-    return (struct provider_type_facts){facts->arch, facts->image, facts->image_name};
+    return (struct provider_type_facts){.architecture = facts->arch,
+                                        .image = facts->image,
+                                        .image_name = facts->image_name,
+                                        .user_data = facts->user_data,
+                                        .disks = facts->disks};
 }

@@ -179,14 +179,33 @@ static void judge_profile(struct judge *judge, const struct preflight_profile *p
     }
 }
 
-static struct str template_id(const struct judge *judge, size_t type)
+/* A launch has parameters of ours for these, which replace the template's. */
+static void judge_template_facts(struct judge *judge, size_t type)
 {
+    struct aws_type_facts *facts = &judge->facts.types[type];
     const struct param *data = judge->answers->templates ? judge->answers->templates[type] : NULL;
-    return param_text(data, "LaunchTemplateId");
+    facts->template = param_text(data, "LaunchTemplateId");
+    facts->user_data = param_text(data, "UserData");
+    facts->metadata = param_get(data, PARAM_MAP, "MetadataOptions");
+}
+
+/* The role of the head names what it may launch from, and ARNs of placement groups have names. */
+static void judge_placement(struct judge *judge, const struct requested_type *type)
+{
+    const struct param *placement = param_get(type->own, PARAM_MAP, "Placement");
+    if (param_text(placement, "GroupId").len > 0) {
+        struct finding *finding = judge_add(judge, FINDING_ERROR, "profile",
+                                            "the role of the head cannot be limited to a placement "
+                                            "group by its id");
+        finding->path = judge_path(judge, type, "Placement");
+        finding->remedy = STR("use GroupName instead of GroupId, or set an IamInstanceProfile for "
+                              "the head");
+    }
 }
 
 void judge_profiles(struct judge *judge)
 {
+    bool makes_role = false;
     for (size_t i = 0; i < judge->request->profiles.count; i++) {
         judge_profile(judge, &judge->answers->profiles[i]);
     }
@@ -194,9 +213,14 @@ void judge_profiles(struct judge *judge)
         const struct requested_type *type = &judge->request->types[i];
         judge->facts.types[i].profile = type->profile;
         judge->facts.types[i].makes_profile = type->is_head && type->profile.len == 0;
-        judge->facts.types[i].template = template_id(judge, i);
+        judge_template_facts(judge, i);
         if (judge->facts.types[i].makes_profile) {
-            judge_add(judge, FINDING_FINE, "profile", "the head's own role, created by shoal up");
+            makes_role = true;
+            judge_add(judge, FINDING_FINE, "profile", "the head's own role, created by shoal up%s",
+                      judge->request->has_head_policies ? "" : ", without access to S3");
         }
+    }
+    for (size_t i = 0; makes_role && i < judge->request->type_count; i++) {
+        judge_placement(judge, &judge->request->types[i]);
     }
 }

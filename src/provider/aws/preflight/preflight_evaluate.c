@@ -162,6 +162,7 @@ static const struct {
     const char *action;
     const char *purpose;
     bool is_needed; /* a launch depends on it */
+    bool is_quiet;  /* preflight_rights.c evaluates it */
 } asks[ASK_COUNT] = {
     [ASK_IDENTITY] = {"sts:GetCallerIdentity", "to identify the caller", false},
     [ASK_SUBNETS] = {"ec2:DescribeSubnets", "to choose subnets", true},
@@ -182,6 +183,13 @@ static const struct {
     [ASK_DRY_RUNS] = {"ec2:RunInstances", "to launch", false},
     [ASK_NAMED] = {"ec2:DescribeInstances", "to check whether another launcher uses this name",
                    true},
+    [ASK_HEAD_ROLE] = {"iam:GetRole", "to create the role of the head", false, true},
+    [ASK_CALLER_ROLE] = {"iam:GetRole", "to find the caller's role", false, true},
+    [ASK_RIGHTS] = {"iam:SimulatePrincipalPolicy", "to check the caller's rights", false, true},
+    [ASK_ENCRYPTION] = {"ec2:GetEbsEncryptionByDefault", "to check the encryption of volumes",
+                        false},
+    [ASK_DISK_KEY] = {"ec2:GetEbsDefaultKmsKeyId", "to find the key of encrypted volumes", false},
+    [ASK_FREE_TYPES] = {"ec2:DescribeInstanceTypes", "to list the types of the free plan", false},
 };
 
 const char *preflight_action(enum preflight_ask ask)
@@ -202,7 +210,8 @@ static void judge_failures(struct judge *judge, bool is_denied)
     bool is_needed = false;
     for (size_t i = 0; i < ASK_COUNT; i++) {
         const struct preflight_answer *answer = &judge->answers->answers[i];
-        if (answer->was_asked && !answer->is_ok && answer->is_denied == is_denied) {
+        if (answer->was_asked && !answer->is_ok && answer->is_denied == is_denied &&
+            !asks[i].is_quiet) {
             is_needed = is_needed || asks[i].is_needed;
             judge_row(judge, &rows,
                       (struct finding_row){
@@ -286,11 +295,13 @@ void preflight_evaluate(const struct preflight_request *request,
         judge_identity(&judge);
         judge_machines(&judge);
         judge_images(&judge);
-        judge_disks(&judge);
         judge_groups(&judge);
         judge_subnets(&judge);
+        judge_disks(&judge);
         judge_keys(&judge);
         judge_profiles(&judge);
+        judge_disk_keys(&judge);
+        judge_rights(&judge);
         judge_quotas(&judge);
         judge_spot_role(&judge);
         judge_dry_runs(&judge);

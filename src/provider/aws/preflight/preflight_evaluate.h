@@ -11,6 +11,7 @@
 #include "provider/aws/preflight/image.h"
 #include "provider/aws/preflight/preflight_key.h"
 #include "provider/aws/preflight/preflight_request.h"
+#include "provider/aws/preflight/preflight_rights.h"
 #include "provider/aws/wire/sts_reply.h"
 #include "provider/provider.h"
 
@@ -28,14 +29,20 @@ enum preflight_ask {
     ASK_ZONES, /* the zones that offer the instance types */
     ASK_KEYS,
     ASK_PROFILES,
-    ASK_TEMPLATES,  /* settings of launch templates; sent before all others */
-    ASK_REGION,     /* all instance types of the region, if one is unknown */
-    ASK_PARAMETERS, /* SSM parameters of the newest images */
-    ASK_NEW_IMAGES, /* the newest images themselves */
-    ASK_QUOTAS,     /* vCPU limits of the account */
-    ASK_SPOT_ROLE,  /* whether the account can launch spot instances without further permissions */
-    ASK_DRY_RUNS,   /* whether this identity may launch */
-    ASK_NAMED,      /* instances with the cluster's name */
+    ASK_TEMPLATES,   /* settings of launch templates; sent before all others */
+    ASK_REGION,      /* all instance types of the region, if one is unknown */
+    ASK_PARAMETERS,  /* SSM parameters of the newest images */
+    ASK_NEW_IMAGES,  /* the newest images themselves */
+    ASK_QUOTAS,      /* vCPU limits of the account */
+    ASK_SPOT_ROLE,   /* whether the account can launch spot instances without further permissions */
+    ASK_DRY_RUNS,    /* whether this identity may launch */
+    ASK_NAMED,       /* instances with the cluster's name */
+    ASK_HEAD_ROLE,   /* whether roles may be read, as `up` and `down` do */
+    ASK_CALLER_ROLE, /* the ARN of the caller's role */
+    ASK_RIGHTS,      /* what the caller may do in IAM */
+    ASK_ENCRYPTION,  /* whether the account encrypts all new volumes */
+    ASK_DISK_KEY,    /* with which key */
+    ASK_FREE_TYPES,  /* all that an account on the free plan may launch */
     ASK_COUNT
 };
 
@@ -59,7 +66,7 @@ struct preflight_profile {
 
 struct preflight_parameter {
     struct image_parameter what;
-    struct str arch;
+    struct str arch; /* empty: the file names the parameter */
     bool has_gpus;
     struct str image; /* empty: unknown */
 };
@@ -80,13 +87,18 @@ struct preflight_quota {
 struct preflight_dry_run {
     struct str code, message;
     bool is_denied;
+    bool is_vague; /* not about the request: no reply, no capacity, try later */
+    bool is_full;  /* no capacity, or the quota is used up: that may change at any time */
 };
+/* The account is on AWS's free plan, and the instance type is not in it. */
+bool preflight_is_free_plan(const struct preflight_dry_run *run);
 
 /* Creating these resources may be denied. */
 enum preflight_making { MAKING_LEASE, MAKING_GROUP, MAKING_KEY, MAKING_COUNT };
 const char *preflight_making_action(enum preflight_making making); /* "CreateSecurityGroup" */
 /* Instances with the cluster's name that Shoal did not launch. */
 struct preflight_foreign {
+    struct str vpc; /* of the cluster's own instances, above all of its head; may be empty */
     struct str *ids;
     size_t count, capacity;
 };
@@ -117,6 +129,11 @@ struct preflight_answers {
     struct preflight_quota *quotas;
     size_t quota_count;
     bool lacks_spot_role;
+    struct preflight_rights rights[RIGHT_COUNT];
+    struct str caller_role; /* ARN of the caller's role */
+    bool encrypts;          /* all new volumes */
+    struct str disk_key;    /* the account's default KMS key, if it is a customer's */
+    struct ec2_types free_types;
     struct preflight_dry_run *dry_runs; /* one for each node type; NULL: not sent */
     struct preflight_dry_run makings[MAKING_COUNT];
     bool has_key_file; /* the key file of provider.key_pair exists, where Ray keeps it */

@@ -20,8 +20,11 @@ static bool read_reservation(const struct xml_element *reservation, struct arena
         if (id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "unexpected response: an instance has no id");
         }
-        if (tag_in(item, TAG_CLUSTER_UID).len > 0) {
-            continue; /* launched by Shoal */
+        if (tag_in(item, TAG_CLUSTER_UID).len > 0) { /* launched by Shoal */
+            if (named->vpc.len == 0 || str_is(tag_in(item, "ray-node-type"), "head")) {
+                named->vpc = arena_str(arena, xml_child_text(item, "vpcId"));
+            }
+            continue;
         }
         ARENA_PUSH(arena, named->ids, named->count, named->capacity) = arena_str(arena, id);
     }

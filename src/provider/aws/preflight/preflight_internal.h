@@ -51,4 +51,6 @@ void judge_profiles(struct judge *judge);
 void judge_quotas(struct judge *judge);
 void judge_spot_role(struct judge *judge);
 void judge_dry_runs(struct judge *judge);
+void judge_disk_keys(struct judge *judge);
+void judge_rights(struct judge *judge);
 void judge_foreign(struct judge *judge); /* problems only */

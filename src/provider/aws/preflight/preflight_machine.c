@@ -5,6 +5,9 @@
 
 #include "base/buf.h"
 
+/* Ubuntu's images have 8 GB, which one `pip install torch` fills. */
+enum { ROOT_GIB = 60 };
+
 /* ---- instance types ---- */
 
 bool preflight_has_machine(const struct preflight_answers *answers, struct str machine)
@@ -147,6 +150,19 @@ static const struct preflight_parameter *parameter_for(const struct preflight_an
     return NULL;
 }
 
+/* The file names it: "resolve:ssm:NAME". NULL: not asked. */
+static const struct preflight_parameter *named_parameter(const struct preflight_answers *answers,
+                                                         struct str name)
+{
+    for (size_t i = 0; name.len > 0 && i < answers->parameter_count; i++) {
+        if (answers->parameters[i].arch.len == 0 &&
+            str_eq(answers->parameters[i].what.name, name)) {
+            return &answers->parameters[i];
+        }
+    }
+    return NULL;
+}
+
 /* "ImageId: ami-1 (newest Ubuntu 22.04 arm64)"; empty if unknown. */
 static struct str image_remedy(struct judge *judge, const struct requested_type *type,
                                const struct ec2_type *machine)
@@ -196,7 +212,7 @@ static void refuse_named(struct judge *judge, const struct requested_type *type,
     finding->remedy = image_remedy(judge, type, machine);
 }
 
-/* Neither the file nor Ray has an image, and the newest could not be found either. */
+/* The file names no image that can be used, and the newest could not be found either. */
 static void refuse_none(struct judge *judge, const struct requested_type *type,
                         const struct ec2_type *machine)
 {
@@ -205,13 +221,14 @@ static void refuse_none(struct judge *judge, const struct requested_type *type,
     struct str why = parameter ? arena_printf(judge->arena, "%.*s has none",
                                               STR_ARG(parameter->what.name))
                                : STR("there is no default image for this instance type");
-    struct str of_ray = rays.len > 0
-                            ? arena_printf(judge->arena, "Ray's %.*s does not fit", STR_ARG(rays))
-                            : STR("Ray has none for this region");
-    struct finding *finding = judge_add(
-        judge, FINDING_ERROR, "image",
-        "no image for node type %.*s: the file does not set one, %.*s, and %.*s",
-        STR_ARG(type->name), STR_ARG(of_ray), STR_ARG(why));
+    struct str of_file = !image_is_ray_default(type->image) ? STR("the file does not set one")
+                         : rays.len > 0
+                             ? arena_printf(judge->arena, "Ray's default %.*s does not fit",
+                                            STR_ARG(rays))
+                             : STR("Ray has no default for this region");
+    struct finding *finding = judge_add(judge, FINDING_ERROR, "image",
+                                        "no image for node type %.*s: %.*s, and %.*s",
+                                        STR_ARG(type->name), STR_ARG(of_file), STR_ARG(why));
     finding->path = judge_path(judge, type, "ImageId");
     finding->remedy = STR("add: ImageId: ami-...");
 }
@@ -225,6 +242,9 @@ static void take_image(struct judge *judge, size_t at, const struct ec2_image *i
     facts->image_from = from;
     facts->root_device = image->root_device;
     facts->arch = image->arch.len > 0 ? image->arch : facts->arch;
+    if (judge->request->types[at].wants_disk) {
+        facts->root_gib = image->root_gib > ROOT_GIB ? image->root_gib : ROOT_GIB;
+    }
 }
 
 /* Uses the newest image; true if there is one. */
@@ -248,17 +268,42 @@ static bool is_answered(const struct preflight_answers *answers)
     return (parameters->is_ok || !parameters->was_asked) && answers->answers[ASK_NEW_IMAGES].is_ok;
 }
 
+/* EC2 would resolve the parameter at each launch; all nodes of a type get the same image here. */
+static void judge_named_parameter(struct judge *judge, size_t at,
+                                  const struct preflight_parameter *parameter,
+                                  const struct ec2_type *machine)
+{
+    const struct requested_type *type = &judge->request->types[at];
+    struct image_choice choice = image_choose(parameter->image, judge->answers->region, machine,
+                                              &judge->answers->new_images);
+    if (choice.verdict == IMAGE_FINE) {
+        take_image(judge, at, choice.image, parameter->what.name);
+    } else if (choice.verdict == IMAGE_NONE && is_answered(judge->answers)) {
+        judge_add(judge, FINDING_ERROR, "image", "the parameter %.*s does not exist in %.*s",
+                  STR_ARG(parameter->what.name), STR_ARG(judge->answers->region))
+            ->path = judge_path(judge, type, "ImageId");
+    } else if (is_answered(judge->answers)) {
+        refuse_named(judge, type, machine, &choice);
+    }
+}
+
 static void judge_image(struct judge *judge, size_t at)
 {
     const struct requested_type *type = &judge->request->types[at];
     const struct preflight_answers *answers = judge->answers;
     const struct ec2_type *machine = instance_type_find(&answers->types, type->machine);
+    const struct preflight_parameter *named = named_parameter(answers,
+                                                              image_of_parameter(type->image));
+    if (named) {
+        judge_named_parameter(judge, at, named, machine);
+        return;
+    }
     struct image_choice choice = image_choose(type->image, answers->region, machine,
                                               &answers->images);
     if (choice.verdict == IMAGE_FINE) {
         bool is_written = param_find(type->own, "ImageId") != NULL;
         take_image(judge, at, choice.image,
-                   choice.is_ray_scaling ? STR("Ray's default")
+                   choice.is_ray_default ? STR("Ray's default")
                    : is_written          ? STR("the file")
                                          : STR("the launch template"));
     } else if (choice.verdict != IMAGE_NONE) {
@@ -274,12 +319,17 @@ static void describe_image(struct judge *judge, const struct aws_type_facts *fac
                            const bool *counts)
 {
     const struct preflight_answers *answers = judge->answers;
+    bool is_ray_default = false;
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        is_ray_default = is_ray_default ||
+                         (counts[i] && image_is_ray_default(judge->request->types[i].image));
+    }
     struct str types = judge_types(judge, counts);
     struct str rays = image_ray_default(answers->region);
     for (size_t i = 0; i < answers->parameter_count; i++) {
         const struct preflight_parameter *parameter = &answers->parameters[i];
         if (str_eq(parameter->what.name, facts->image_from)) {
-            bool is_gone = rays.len > 0 && !image_find(&answers->images, rays);
+            bool is_gone = is_ray_default && rays.len > 0 && !image_find(&answers->images, rays);
             struct str note = is_gone ? arena_printf(judge->arena,
                                                      "; Ray's default %.*s no longer exists",
                                                      STR_ARG(rays))
@@ -331,6 +381,14 @@ bool preflight_needs_region(const struct preflight_request *request,
     return false;
 }
 
+static void plan_named_parameter(struct preflight_answers *answers, struct str name)
+{
+    if (answers->parameter_count < PREFLIGHT_PARAMETERS_MAX && !named_parameter(answers, name)) {
+        answers->parameters[answers->parameter_count++] = (struct preflight_parameter){
+            .what = {.name = name, .words = STR("the image of a parameter")}};
+    }
+}
+
 static void plan_parameter(struct preflight_answers *answers, const struct ec2_type *type,
                            struct arena *arena)
 {
@@ -349,9 +407,12 @@ void preflight_plan_parameters(const struct preflight_request *request,
         const struct requested_type *type = &request->types[i];
         const struct ec2_type *machine = instance_type_find(&answers->types, type->machine);
         bool is_blind = type->is_blind && !image_is_named(type->image);
-        if (machine && !is_blind &&
-            image_choose(type->image, answers->region, machine, &answers->images).verdict !=
-                IMAGE_FINE) {
+        struct str named = image_of_parameter(type->image);
+        if (named.len > 0) {
+            plan_named_parameter(answers, named);
+        } else if (machine && !is_blind &&
+                   image_choose(type->image, answers->region, machine, &answers->images).verdict !=
+                       IMAGE_FINE) {
             plan_parameter(answers, machine, arena);
         }
     }

@@ -112,7 +112,7 @@ static struct finding_row refusal(const struct judge *judge, const struct reques
     case SUBNET_OTHER_VPC:
         row.path = group_path(judge, STR(""));
         row.why = row.path.len > 0 ? STR("is in a different VPC than your security group")
-                                   : STR("is in a different VPC than the subnets in the file");
+                                   : STR("is in a different VPC than the cluster");
         break;
     case SUBNET_OTHER_ZONE:
         row.why = STR("its zone is not in the file");
@@ -224,8 +224,9 @@ static void take_subnets(struct judge *judge, size_t at, const struct subnet_cho
     struct aws_subnet *subnets = ARENA_ARRAY(judge->arena, choice->usable_count, struct aws_subnet);
     for (size_t i = 0; i < choice->usable_count; i++) {
         const struct ec2_subnet *found = &choice->judged[i].subnet;
-        subnets[i] = (struct aws_subnet){found->id, found->zone, found->vpc, found->free_addresses,
-                                         found->maps_public};
+        subnets[i] = (struct aws_subnet){found->id,          found->zone,
+                                         found->vpc,         found->free_addresses,
+                                         found->maps_public, found->arn};
     }
     judge->facts.types[at].subnets = subnets;
     judge->facts.types[at].subnet_count = choice->usable_count;
@@ -255,7 +256,8 @@ static void preflight_network_choose(const struct judge *judge, const struct req
     subnet_choose(&question, judge->arena, ret_choice);
 }
 
-/* Types with named subnets decide the VPC for the others; without any, the first type does. */
+/* Types with named subnets decide the VPC for the others; without any, the instances that exist do,
+ * then the first type. */
 static void choose_all(const struct judge *judge, struct subnet_choice *choices)
 {
     struct str vpc = judge_groups_vpc(judge);
@@ -269,7 +271,7 @@ static void choose_all(const struct judge *judge, struct subnet_choice *choices)
                 vpc = round == 1 && vpc.len == 0 ? found : vpc;
             }
         }
-        vpc = vpc.len > 0 ? vpc : found;
+        vpc = vpc.len > 0 ? vpc : found.len > 0 ? found : judge->answers->named.vpc;
     }
 }
 

@@ -84,10 +84,18 @@ static void read_disks(const struct param *config, struct arena *arena, struct r
     struct requested_disk *disks = ARENA_ARRAY(arena, count, struct requested_disk);
     for (const struct param *item = first; item; item = item->next) {
         const struct param *map = item->kind == PARAM_MAP ? item : NULL;
-        const struct param *size = param_get(param_get(map, PARAM_MAP, "Ebs"), PARAM_NUMBER,
-                                             "VolumeSize");
-        disks[type->disk_count++] = (struct requested_disk){param_text(map, "DeviceName"),
-                                                            size ? size->number : 0};
+        const struct param *ebs = param_get(map, PARAM_MAP, "Ebs");
+        const struct param *size = param_get(ebs, PARAM_NUMBER, "VolumeSize");
+        disks[type->disk_count++] = (struct requested_disk){
+            .device = param_text(map, "DeviceName"),
+            .gib = size ? size->number : 0,
+            .kind = param_text(ebs, "VolumeType"),
+            .is_extra = param_get(ebs, PARAM_NUMBER, "Iops") ||
+                        param_get(ebs, PARAM_NUMBER, "Throughput"),
+            .is_free = !ebs,
+            .is_encrypted = preflight_request_is_set(ebs, "Encrypted"),
+            .key = param_text(ebs, "KmsKeyId"),
+        };
     }
     type->disks = disks;
 }
@@ -132,11 +140,15 @@ static void read_type(const struct provider_type *source, const struct param *te
     const struct param *market = param_get(config, PARAM_MAP, "InstanceMarketOptions");
     const struct param *spot = param_get(market, PARAM_MAP, "SpotOptions");
     struct str arn = param_text(profile, "Arn");
+    struct str image = param_text(config, "ImageId");
     *type = (struct requested_type){
         .name = source->name,
         .path = arena_printf(arena, "available_node_types.%.*s.node_config", STR_ARG(source->name)),
         .machine = param_text(config, "InstanceType"),
-        .image = param_text(config, "ImageId"),
+        /* One that `up` has resolved is not looked up again. */
+        .image = image.len == 0 || (image_of_parameter(image).len > 0 && source->image.len > 0)
+                     ? source->image
+                     : image,
         .key = param_text(config, "KeyName"),
         .profile = arn.len > 0 ? arn : param_text(profile, "Name"),
         .is_head = source->is_head,
@@ -144,11 +156,11 @@ static void read_type(const struct provider_type *source, const struct param *te
         .most = source->most,
         .is_spot = str_is(param_text(market, "MarketType"), "spot"),
         .is_persistent = str_is(param_text(spot, "SpotInstanceType"), "persistent"),
-        .has_user_data = param_find(config, "UserData") != NULL,
     };
     preflight_request_read_template(source->node_config, template, type);
     read_network(config, arena, type);
     read_disks(config, arena, type);
+    type->wants_disk = image.len == 0 && type->disk_count == 0 && !type->is_blind;
 }
 
 /* ---- the request ---- */
@@ -182,6 +194,7 @@ void preflight_request_read(const struct provider_cluster *cluster,
         .region = param_text(provider, "region"),
         .uses_private = preflight_request_is_set(provider, "use_internal_ips"),
         .has_keys = param_text(keys, "aws_access_key_id").len > 0,
+        .has_head_policies = param_get(provider, PARAM_LIST, "head_policies") != NULL,
         .key_pair = param_text(param_get(provider, PARAM_MAP, "key_pair"), "key_name"),
         .private_key = param_text(cluster->auth, "ssh_private_key"),
         .types = ARENA_ARRAY(arena, cluster->type_count, struct requested_type),

@@ -25,7 +25,12 @@ struct requested_texts {
 /* One entry of BlockDeviceMappings. */
 struct requested_disk {
     struct str device;
-    int64_t gib; /* 0: not set */
+    int64_t gib;     /* 0: not set */
+    struct str kind; /* "gp3"; empty: not set */
+    bool is_extra;   /* more than its size costs money, or it is unknown what it is */
+    bool is_free;    /* not a volume */
+    bool is_encrypted;
+    struct str key; /* KmsKeyId; may be empty */
 };
 
 struct requested_type {
@@ -41,11 +46,11 @@ struct requested_type {
     size_t disk_count;
     struct str key;     /* KeyName */
     struct str profile; /* ARN or name of the instance profile */
+    bool wants_disk; /* neither the file nor its launch template says anything of image or disks */
     bool is_head;
     bool is_spot;
     int64_t least, most; /* limits as in provider_type */
     bool is_persistent;  /* EC2 replaces its spot instance whenever it terminates */
-    bool has_user_data;
     bool has_template;
     bool is_blind; /* the settings of its launch template are unknown */
     bool has_template_interfaces;
@@ -57,8 +62,9 @@ struct requested_type {
 struct preflight_request {
     struct str region; /* may be empty */
     struct requested_texts zones;
-    bool uses_private;      /* provider.use_internal_ips */
-    bool has_keys;          /* credentials are in the file */
+    bool uses_private; /* provider.use_internal_ips */
+    bool has_keys;     /* credentials are in the file */
+    bool has_head_policies;
     struct str key_pair;    /* provider.key_pair.key_name */
     struct str private_key; /* auth.ssh_private_key */
     struct requested_type *types;

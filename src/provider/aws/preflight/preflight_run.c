@@ -1,21 +1,17 @@
-/* preflight_run.c: sends the calls in five waves and collects the replies. */
+/* preflight_run.c: sends the calls in six waves and collects the replies. */
 #include "provider/aws/preflight/preflight_run.h"
 
 #include "io/file.h"
 #include "io/xalloc.h"
 #include "provider/aws/client/aws_pages.h"
 #include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/preflight/preflight_dry_run.h"
 #include "provider/aws/preflight/quota.h"
 #include "provider/param.h"
 
 #include <string.h>
 
-/* base64 of a public key; EC2 checks permissions before it validates the key. */
-#define DRY_RUN_KEY                                                                    \
-    "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB" \
-    "QUFBQUFBQUFBQUFBQUFBQQ=="
-
-enum { QUESTION_MS = 25 * 1000, WAVE_COUNT = 5 };
+enum { QUESTION_MS = 25 * 1000, WAVE_COUNT = 6 };
 
 struct aws_preflight_run;
 
@@ -119,6 +115,22 @@ static bool preflight_run_read_template(struct aws_preflight_run *run, size_t in
     return true;
 }
 
+/* Each call asks for one image. */
+static bool add_images(struct ec2_pages pages, struct arena *arena, struct ec2_images *images,
+                       struct err *err)
+{
+    struct ec2_images more;
+    if (!ec2_images_read(pages, arena, &more, err)) {
+        return false;
+    }
+    struct ec2_image *all = ARENA_ARRAY(arena, images->count + more.count, struct ec2_image);
+    for (size_t i = 0; i < images->count + more.count; i++) {
+        all[i] = i < images->count ? images->items[i] : more.items[i - images->count];
+    }
+    *images = (struct ec2_images){all, images->count + more.count};
+    return true;
+}
+
 static bool read_pages(struct aws_preflight_run *run, enum preflight_ask ask,
                        struct ec2_pages pages, struct err *err)
 {
@@ -130,9 +142,9 @@ static bool read_pages(struct aws_preflight_run *run, enum preflight_ask ask,
     case ASK_GROUPS:
         return ec2_groups_read(pages, arena, &answers->groups, err);
     case ASK_IMAGES:
-        return ec2_images_read(pages, arena, &answers->images, err);
+        return add_images(pages, arena, &answers->images, err);
     case ASK_NEW_IMAGES:
-        return ec2_images_read(pages, arena, &answers->new_images, err);
+        return add_images(pages, arena, &answers->new_images, err);
     case ASK_TYPES:
         return ec2_types_read(pages, arena, &answers->types, err);
     case ASK_ZONES:
@@ -142,7 +154,13 @@ static bool read_pages(struct aws_preflight_run *run, enum preflight_ask ask,
     case ASK_KEYS:
         return ec2_keys_read(pages, arena, &answers->keys, err);
     case ASK_NAMED:
-        return preflight_foreign_read(pages, arena, &answers->named, err);
+        if (!preflight_foreign_read(pages, arena, &answers->named, err)) {
+            return false;
+        }
+        answers->named.count *= run->scope >= PREFLIGHT_FOR_UP; /* not a question for a head */
+        return true;
+    case ASK_FREE_TYPES:
+        return ec2_types_read(pages, arena, &answers->free_types, err);
     case ASK_IDENTITY:
     case ASK_TEMPLATES:
     case ASK_PROFILES:
@@ -150,6 +168,11 @@ static bool read_pages(struct aws_preflight_run *run, enum preflight_ask ask,
     case ASK_QUOTAS:
     case ASK_SPOT_ROLE:
     case ASK_DRY_RUNS:
+    case ASK_HEAD_ROLE:
+    case ASK_CALLER_ROLE:
+    case ASK_RIGHTS:
+    case ASK_ENCRYPTION:
+    case ASK_DISK_KEY:
     case ASK_COUNT:
         break;
     }
@@ -168,11 +191,17 @@ static bool is_absence(struct preflight_run_question *question, struct str code)
         answers->lacks_spot_role = true;
         return true;
     }
+    if (question->ask == ASK_HEAD_ROLE && str_is(code, "NoSuchEntity")) {
+        return true;
+    }
     if (question->ask == ASK_QUOTAS && str_is(code, "NoSuchResourceException")) {
         return true;
     }
+    bool is_image = question->ask == ASK_IMAGES || question->ask == ASK_NEW_IMAGES;
     bool is_template = question->ask == ASK_TEMPLATES && str_starts(code, "InvalidLaunchTemplate");
-    return is_template || (question->ask == ASK_PARAMETERS && str_is(code, "ParameterNotFound"));
+    return is_template || (is_image && str_starts(code, "InvalidAMIID.")) ||
+           (question->ask == ASK_PARAMETERS &&
+            (str_is(code, "ParameterNotFound") || str_starts(code, "ParameterVersion")));
 }
 
 static void preflight_run_on_pages(void *context, const struct aws_reply *reply,
@@ -208,6 +237,25 @@ static bool read_profile(struct aws_preflight_run *run, size_t index, struct str
     return profile->is_found;
 }
 
+static bool read_account(struct aws_preflight_run *run, enum preflight_ask ask, struct str body,
+                         struct err *err)
+{
+    const struct xml_element *root;
+    struct preflight_answers *answers = &run->answers;
+    if (!xml_tree_parse(body, &run->arena, &root, err)) {
+        return false;
+    }
+    if (ask == ASK_CALLER_ROLE) {
+        answers->caller_role = xml_child_text(xml_child(xml_child(root, "GetRoleResult"), "Role"),
+                                              "Arn");
+    } else if (ask == ASK_ENCRYPTION) {
+        answers->encrypts = str_is(xml_child_text(root, "ebsEncryptionByDefault"), "true");
+    } else {
+        answers->disk_key = xml_child_text(root, "kmsKeyId");
+    }
+    return true;
+}
+
 static bool read_reply(struct preflight_run_question *question, struct str body, struct err *err)
 {
     struct aws_preflight_run *run = question->run;
@@ -223,8 +271,14 @@ static bool read_reply(struct preflight_run_question *question, struct str body,
         quota->is_known = quota_limit_read(body, &quota->limit, err);
         return quota->is_known;
     }
-    if (question->ask == ASK_SPOT_ROLE) {
+    if (question->ask == ASK_SPOT_ROLE || question->ask == ASK_HEAD_ROLE) {
         return true; /* it exists */
+    }
+    if (question->ask == ASK_RIGHTS) {
+        return preflight_rights_read(body, &run->arena, &answers->rights[question->index], err);
+    }
+    if (question->ask != ASK_PARAMETERS) {
+        return read_account(run, question->ask, body, err);
     }
     return ssm_parameter_read(body, &run->arena, &answers->parameters[question->index].image, err);
 }
@@ -243,6 +297,9 @@ static void on_dry_run(void *context, const struct aws_reply *reply)
         .code = arena_str(&run->arena, reply->error.code),
         .message = arena_str(&run->arena, reply->error.message),
         .is_denied = is_denial(reply->error.code),
+        .is_vague = !reply->is_ok && reply->error.class != AWS_PERMANENT &&
+                    reply->error.class != AWS_AUTH,
+        .is_full = reply->error.class == AWS_QUOTA || reply->error.class == AWS_CAPACITY,
     };
     run->waiting--;
     preflight_run_proceed(run);
@@ -317,17 +374,18 @@ static struct param *filtered(struct aws_preflight_run *run, const char *name,
     return input;
 }
 
-/* By filter and not by id, so that missing images are not an error. */
+/* By id: a filter makes EC2 search all public images. One call for each, since one id that does not
+ * exist fails a call. */
 static void ask_images(struct aws_preflight_run *run, enum preflight_ask ask, const struct str *ids,
                        size_t count)
 {
-    if (count == 0) {
-        run->answers.answers[ask].is_ok = true;
-        return;
+    run->answers.answers[ask].is_ok = true;
+    for (size_t i = 0; i < count; i++) {
+        struct param *input = param_new_map(&run->arena);
+        param_add_text(param_add_list(input, "ImageIds", &run->arena), "", ids[i], &run->arena);
+        param_add_bool(input, "IncludeDeprecated", true, &run->arena);
+        ask_list(run, ask, i, input);
     }
-    struct param *input = filtered(run, "image-id", ids, count);
-    param_add_bool(input, "IncludeDeprecated", true, &run->arena);
-    ask_list(run, ask, 0, input);
 }
 
 static void ask_named_images(struct aws_preflight_run *run)
@@ -341,7 +399,7 @@ static void ask_named_images(struct aws_preflight_run *run)
         ids[count++] = request->images.items[i];
     }
     for (size_t i = 0; i < request->type_count; i++) {
-        needs_rays = needs_rays || !image_is_named(request->types[i].image);
+        needs_rays = needs_rays || image_is_ray_default(request->types[i].image);
     }
     if (needs_rays && rays.len > 0) {
         ids[count++] = rays;
@@ -431,13 +489,18 @@ static void ask_quotas(struct aws_preflight_run *run)
     }
 }
 
+static struct param *named_role(struct aws_preflight_run *run, struct str name)
+{
+    struct param *input = param_new_map(&run->arena);
+    param_add_text(input, "RoleName", name, &run->arena);
+    return input;
+}
+
 static void ask_spot_role(struct aws_preflight_run *run)
 {
     for (size_t i = 0; i < run->request.type_count; i++) {
         if (run->request.types[i].is_spot) {
-            struct param *input = param_new_map(&run->arena);
-            param_add_text(input, "RoleName", STR(SPOT_ROLE), &run->arena);
-            ask_one(run, ASK_SPOT_ROLE, 0, AWS_IAM, input);
+            ask_one(run, ASK_SPOT_ROLE, 0, AWS_IAM, named_role(run, STR(SPOT_ROLE)));
             return;
         }
     }
@@ -453,16 +516,38 @@ static void ask_named(struct aws_preflight_run *run)
     ask_list(run, ASK_NAMED, 0, input);
 }
 
+/* The file decides the VPC. */
+static bool names_place(const struct preflight_request *request)
+{
+    bool names = request->groups.count > 0;
+    for (size_t i = 0; i < request->type_count; i++) {
+        names = names || request->types[i].subnets.count > 0;
+    }
+    return names;
+}
+
+/* Many identities may not read roles; then `up` cannot create one, nor `down` find it. */
+static void ask_head_role(struct aws_preflight_run *run)
+{
+    struct str name = aws_own_name(run->cluster->name, STR("dry-run"), "-head", &run->arena);
+    for (size_t i = 0; i < run->request.type_count; i++) {
+        if (run->request.types[i].is_head && run->request.types[i].profile.len == 0) {
+            ask_one(run, ASK_HEAD_ROLE, 0, AWS_IAM, named_role(run, name));
+        }
+    }
+}
+
 /* Called when the settings of launch templates are known. */
 static void ask_first(struct aws_preflight_run *run)
 {
     preflight_request_read(run->cluster, run->answers.templates, &run->arena, &run->request);
     const struct requested_texts *groups = &run->request.groups;
-    if (run->scope == PREFLIGHT_FOR_PEOPLE) {
+    if (run->scope >= PREFLIGHT_FOR_UP) {
         ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
+        ask_head_role(run);
     }
-    if (run->scope != PREFLIGHT_FOR_LAUNCH) {
-        ask_named(run);
+    if (run->scope >= PREFLIGHT_FOR_UP || !names_place(&run->request)) {
+        ask_named(run); /* a head launches in the VPC that the cluster is in */
     }
     ask_list(run, ASK_SUBNETS, 0, NULL);
     if (groups->count > 0) {
@@ -472,8 +557,12 @@ static void ask_first(struct aws_preflight_run *run)
     preflight_run_ask_machines(run);
     preflight_run_request_keys(run);
     ask_profiles(run);
-    if (run->scope != PREFLIGHT_FOR_LAUNCH) {
+    if (run->scope >= PREFLIGHT_FOR_UP) {
         ask_quotas(run);
+    }
+    if (run->scope >= PREFLIGHT_FOR_CHANGE) {
+        ask_one(run, ASK_ENCRYPTION, 0, AWS_EC2, NULL);
+        ask_one(run, ASK_DISK_KEY, 0, AWS_EC2, NULL);
         ask_spot_role(run);
     }
 }
@@ -500,6 +589,10 @@ static void ask_second(struct aws_preflight_run *run)
     if (!run->answers.answers[ASK_IDENTITY].was_asked && is_refused(run)) {
         ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
     }
+    struct str role = preflight_rights_role(run->answers.identity.arn);
+    if (run->scope >= PREFLIGHT_FOR_UP && role.len > 0) {
+        ask_one(run, ASK_CALLER_ROLE, 0, AWS_IAM, named_role(run, role));
+    }
     if (preflight_needs_region(&run->request, &run->answers)) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "LocationType", STR("region"), &run->arena);
@@ -513,8 +606,39 @@ static void ask_second(struct aws_preflight_run *run)
     }
 }
 
+static void ask_right(struct aws_preflight_run *run, enum preflight_right right, struct str key)
+{
+    struct str source = preflight_rights_source(run->answers.identity.arn,
+                                                run->answers.caller_role);
+    struct param *input = preflight_rights_input(run->cluster, right, source, key,
+                                                 run->answers.region, &run->arena);
+    if (source.len > 0) {
+        ask_one(run, ASK_RIGHTS, right, AWS_IAM, input);
+    }
+}
+
+static void ask_rights(struct aws_preflight_run *run)
+{
+    struct preflight_result known;
+    const struct preflight_answer *head_role = &run->answers.answers[ASK_HEAD_ROLE];
+    preflight_evaluate(&run->request, &run->answers, &run->arena, &known);
+    if (head_role->was_asked && head_role->is_ok) {
+        ask_right(run, RIGHT_ROLE, STR(""));
+        ask_right(run, RIGHT_PROFILE, STR(""));
+    }
+    if (known.facts.spot_role == SPOT_ROLE_MISSING) {
+        ask_right(run, RIGHT_SPOT, STR(""));
+    }
+    if (known.facts.disk_key_count > 0) {
+        ask_right(run, RIGHT_KEY, known.facts.disk_keys[0]);
+    }
+}
+
 static void ask_third(struct aws_preflight_run *run)
 {
+    if (run->scope >= PREFLIGHT_FOR_UP) {
+        ask_rights(run);
+    }
     struct str ids[PREFLIGHT_PARAMETERS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < run->answers.parameter_count; i++) {
@@ -525,52 +649,15 @@ static void ask_third(struct aws_preflight_run *run)
     ask_images(run, ASK_NEW_IMAGES, ids, count);
 }
 
-/* Uses the tags of a real call, because a policy may require them. */
-static void preflight_run_add_tags(struct aws_preflight_run *run, struct param *specs,
-                                   const char *kind)
-{
-    struct arena *arena = &run->arena;
-    struct param *spec = param_add_map(specs, "", arena);
-    param_add_text(spec, "ResourceType", str_from(kind), arena);
-    struct param *tags = param_add_list(spec, "Tags", arena);
-    param_add_tag(tags, STR("ray-cluster-name"), run->cluster->name, arena);
-    param_add_tag(tags, STR(TAG_CLUSTER_UID), STR("dry-run"), arena);
-}
-
-static void ask_dry_run(struct aws_preflight_run *run, size_t index,
-                        const struct aws_type_facts *facts)
-{
-    const struct requested_type *type = &run->request.types[index];
-    struct arena *arena = &run->arena;
-    struct param *input = param_new_map(arena);
-    param_add_bool(input, "DryRun", true, arena);
-    param_add_text(input, "ImageId", facts->image, arena);
-    param_add_text(input, "InstanceType", facts->machine, arena);
-    param_add_text(input, "SubnetId", facts->subnets[0].id, arena);
-    param_add_number(input, "MinCount", 1, arena);
-    param_add_number(input, "MaxCount", 1, arena);
-    struct param *metadata = param_add_map(input, "MetadataOptions", arena);
-    param_add_text(metadata, "HttpTokens", STR("required"), arena);
-    if (type->is_spot) {
-        struct param *market = param_add_map(input, "InstanceMarketOptions", arena);
-        param_add_text(market, "MarketType", STR("spot"), arena);
-    }
-    struct param *specs = param_add_list(input, "TagSpecifications", arena);
-    static const char *const kinds[] = {"instance", "volume", "network-interface",
-                                        "spot-instances-request"};
-    for (size_t i = 0; i < ARRAY_LEN(kinds) - !type->is_spot; i++) {
-        preflight_run_add_tags(run, specs, kinds[i]);
-    }
-    ask_one(run, ASK_DRY_RUNS, index, AWS_EC2, input);
-}
-
 static void ask_making(struct aws_preflight_run *run, enum preflight_making making,
-                       const char *kind, struct param *input)
+                       const struct aws_facts *facts)
 {
-    size_t index = run->request.type_count + making;
-    struct preflight_run_question *question = preflight_run_add_question(run, ASK_DRY_RUNS, index);
-    param_add_bool(input, "DryRun", true, &run->arena);
-    preflight_run_add_tags(run, param_add_list(input, "TagSpecifications", &run->arena), kind);
+    struct param *input = preflight_dry_making(run->cluster, making, facts, &run->arena);
+    if (!input) {
+        return;
+    }
+    struct preflight_run_question *question = preflight_run_add_question(
+        run, ASK_DRY_RUNS, run->request.type_count + making);
     struct aws_request request = {.service = AWS_EC2,
                                   .action = preflight_making_action(making),
                                   .input = input,
@@ -580,64 +667,42 @@ static void ask_making(struct aws_preflight_run *run, enum preflight_making maki
     question->call = aws_call_start(run->client, &request);
 }
 
-/* Dry runs of the creating calls, with names that do not exist yet. */
-static void ask_makings(struct aws_preflight_run *run, const struct aws_facts *facts)
-{
-    struct arena *arena = &run->arena;
-    struct str name = aws_own_name(run->cluster->name, STR("dry-run"), "", arena);
-    struct param *lease = param_new_map(arena);
-    param_add_text(lease, "LaunchTemplateName", name, arena);
-    param_add_text(param_add_map(lease, "LaunchTemplateData", arena), "InstanceType",
-                   facts->types[0].machine, arena);
-    ask_making(run, MAKING_LEASE, "launch-template", lease);
-    if (facts->types[0].makes_group && facts->vpc.len > 0) {
-        struct param *group = param_new_map(arena);
-        param_add_text(group, "GroupName", name, arena);
-        param_add_text(group, "GroupDescription", name, arena);
-        param_add_text(group, "VpcId", facts->vpc, arena);
-        ask_making(run, MAKING_GROUP, "security-group", group);
-    }
-    if (facts->types[0].makes_key) {
-        struct param *key = param_new_map(arena);
-        param_add_text(key, "KeyName", name, arena);
-        param_add_text(key, "PublicKeyMaterial", STR(DRY_RUN_KEY), arena);
-        ask_making(run, MAKING_KEY, "key-pair", key);
-    }
-}
-
-/* One for each instance type and market, with the parameters of a real launch as far as they are
- * known. */
+/* One for each node type, and for each resource that `up` makes first. */
 static void ask_dry_runs(struct aws_preflight_run *run)
 {
     struct preflight_result known;
-    if (run->scope == PREFLIGHT_FOR_LAUNCH) {
+    struct param *input;
+    size_t count = run->request.type_count;
+    if (run->scope < PREFLIGHT_FOR_UP || count == 0) {
         return;
     }
     preflight_evaluate(&run->request, &run->answers, &run->arena, &known);
-    run->answers.dry_runs = ARENA_ARRAY(&run->arena, run->request.type_count,
-                                        struct preflight_dry_run);
-    for (size_t i = 0; !known.has_errors && i < run->request.type_count; i++) {
-        const struct aws_type_facts *facts = &known.facts.types[i];
-        bool is_new = !run->request.types[i].has_template && facts->image.len > 0 &&
-                      facts->machine.len > 0 && facts->subnet_count > 0;
-        for (size_t k = 0; k < i; k++) {
-            is_new = is_new && !(run->request.types[k].is_spot == run->request.types[i].is_spot &&
-                                 str_eq(known.facts.types[k].machine, facts->machine) &&
-                                 str_eq(known.facts.types[k].image, facts->image));
-        }
-        if (is_new) {
-            ask_dry_run(run, i, facts);
+    run->answers.dry_runs = ARENA_ARRAY(&run->arena, count, struct preflight_dry_run);
+    for (size_t i = 0; !known.has_errors && i < count; i++) {
+        if (preflight_dry_launch(run->cluster, i, &known.facts.types[i], &run->arena, &input)) {
+            ask_one(run, ASK_DRY_RUNS, i, AWS_EC2, input);
         }
     }
-    if (!known.has_errors && run->request.type_count > 0) {
-        ask_makings(run, &known.facts);
+    for (int i = 0; !known.has_errors && i < MAKING_COUNT; i++) {
+        ask_making(run, (enum preflight_making)i, &known.facts);
+    }
+}
+
+static void ask_free_types(struct aws_preflight_run *run)
+{
+    static const struct str yes = {"true", 4};
+    for (size_t i = 0; run->answers.dry_runs && i < run->request.type_count; i++) {
+        if (preflight_is_free_plan(&run->answers.dry_runs[i])) {
+            ask_list(run, ASK_FREE_TYPES, 0, filtered(run, "free-tier-eligible", &yes, 1));
+            return;
+        }
     }
 }
 
 static void preflight_run_proceed(struct aws_preflight_run *run)
 {
     static void (*const waves[WAVE_COUNT])(struct aws_preflight_run * run) = {
-        ask_templates, ask_first, ask_second, ask_third, ask_dry_runs};
+        ask_templates, ask_first, ask_second, ask_third, ask_dry_runs, ask_free_types};
     while (run->waiting == 0 && run->wave < WAVE_COUNT) {
         waves[run->wave++](run);
     }

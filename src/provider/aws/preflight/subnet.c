@@ -136,16 +136,33 @@ static size_t judge_all(const struct subnet_question *question, struct subnet_ju
     return count;
 }
 
-/* Moves usable subnets of other VPCs than the first behind the others; the order is otherwise
- * kept. */
-static size_t keep_one_vpc(struct subnet_judged *judged, size_t count, struct arena *arena)
+/* The default VPC if one of its subnets can be used and the file names none; otherwise that of the
+ * first subnet. */
+static struct str subnet_vpc_of(const struct subnet_question *question,
+                                const struct subnet_judged *judged, size_t count)
+{
+    struct str by_default = STR("");
+    for (size_t i = 0; question->named_count == 0 && i < question->all->count; i++) {
+        by_default = question->all->items[i].is_default ? question->all->items[i].vpc : by_default;
+    }
+    for (size_t i = 0; i < count && judged[i].verdict == SUBNET_USABLE; i++) {
+        if (str_eq(judged[i].subnet.vpc, by_default)) {
+            return by_default;
+        }
+    }
+    return count > 0 ? judged[0].subnet.vpc : STR("");
+}
+
+/* Moves usable subnets of other VPCs behind the others; the order is otherwise kept. */
+static size_t keep_one_vpc(struct subnet_judged *judged, size_t count, struct str vpc,
+                           struct arena *arena)
 {
     struct subnet_judged *others = ARENA_ARRAY(arena, count, struct subnet_judged);
     size_t kept = 0;
     size_t split = 0;
     size_t at = 0;
     for (; at < count && judged[at].verdict == SUBNET_USABLE; at++) {
-        if (str_eq(judged[at].subnet.vpc, judged[0].subnet.vpc)) {
+        if (str_eq(judged[at].subnet.vpc, vpc)) {
             judged[kept++] = judged[at];
         } else {
             others[split] = judged[at];
@@ -163,7 +180,7 @@ void subnet_choose(const struct subnet_question *question, struct arena *arena,
     struct subnet_judged *judged = ARENA_ARRAY(arena, most, struct subnet_judged);
     size_t count = judge_all(question, judged);
     subnet_sort(question, judged, count);
-    size_t usable = keep_one_vpc(judged, count, arena);
+    size_t usable = keep_one_vpc(judged, count, subnet_vpc_of(question, judged, count), arena);
     *ret_choice = (struct subnet_choice){judged, count, usable,
                                          usable > 0 ? judged[0].subnet.vpc : STR("")};
 }

@@ -4,7 +4,8 @@
  * Ray's rules: the subnets in the file, or all; in the VPC of the security groups; available; with
  * public addresses unless only private ones are used; in the file's zones, in their order,
  * otherwise from the last zone to the first; all in the VPC of the first. In addition, the zone
- * must offer the instance type, and there must be a free address.
+ * must offer the instance type, and there must be a free address. Unlike in Ray, the default VPC is
+ * preferred if the file names neither a subnet nor a VPC.
  */
 #pragma once
 

@@ -113,7 +113,11 @@ static struct str wire_name(struct query_writer *writer, struct str parent,
         return query_ec2_list_name(parent, param->name, &writer->arena);
     }
     bool is_group = str_is(writer->action, "CreateSecurityGroup") && writer->depth == 0;
-    return is_group && str_is(param->name, "Description") ? STR("GroupDescription") : param->name;
+    bool is_default = str_is(writer->action, "ModifyLaunchTemplate") &&
+                      str_is(param->name, "DefaultVersion");
+    return is_group && str_is(param->name, "Description") ? STR("GroupDescription")
+           : is_default                                   ? STR("SetDefaultVersion")
+                                                          : param->name;
 }
 
 static bool write_param(struct query_writer *writer, const struct param *param, struct str parent,

@@ -93,6 +93,7 @@ bool gcp_account_read_instances(struct account_basket *basket, struct str projec
             .state = read.state,
             .market = read.market,
             .is_head = machine_is_head(&read),
+            .has_failed = str_is(machine_tag_value(&read, "ray-node-status"), "update-failed"),
             .is_unpriced = true,
             .expires_at = expiry_at(machine_tag_value(&read, TAG_STOPPED), read.launched_at),
         };

@@ -394,5 +394,6 @@ void gcp_find(struct provider *base, provider_found_fn *done, void *context)
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     operation->found = done;
+    operation->is_strict = true; /* absence is proven */
     gcp_read_record(operation, lease_on_read);
 }

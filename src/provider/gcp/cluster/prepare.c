@@ -12,6 +12,8 @@
 #include "provider/host_record.h"
 #include "provider/variable.h"
 
+#include <string.h>
+
 enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096, RANGES_MAX = 32, AGAIN_MS = 200 };
 enum rule { RULE_INSIDE, RULE_SSH, RULE_COUNT };
 
@@ -32,19 +34,36 @@ static struct str rule_name(const struct gcp_provider *provider, enum rule rule,
     return arena_printf(arena, "%.*s-%s", STR_ARG(gcp_network_tag(provider, arena)), endings[rule]);
 }
 
-json_t *gcp_interface(const struct gcp_provider *provider)
+const struct param *gcp_interface(const struct gcp_provider *provider)
 {
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
-        const struct provider_type *type = &provider->cluster->types[i];
-        const struct param *list = param_get(type->node_config, PARAM_LIST, "networkInterfaces");
+        const struct param *list = param_get(gcp_config(provider, i), PARAM_LIST,
+                                             "networkInterfaces");
         if (list && list->first) {
-            return gcp_param_json(list->first);
+            return list->first;
         }
     }
     return NULL;
 }
 
-static bool prepare_uses_private(const struct gcp_provider *provider)
+struct str gcp_host_project(const struct gcp_provider *provider)
+{
+    const struct param *interface = gcp_interface(provider);
+    struct str rest = param_text(interface, "subnetwork");
+    rest = rest.len > 0 ? rest : param_text(interface, "network");
+    size_t at = str_find(rest, "projects/");
+    rest = str_sub(rest, at == SIZE_MAX ? rest.len : at + strlen("projects/"), rest.len);
+    struct str project = str_cut(&rest, '/');
+    return str_eq(project, gcp_client_project(provider->client)) ? STR("") : project;
+}
+
+bool gcp_makes_rules(const struct gcp_provider *provider)
+{
+    struct str firewall = param_text(provider->cluster->provider, "firewall");
+    return !str_is(firewall, "none") && gcp_host_project(provider).len == 0;
+}
+
+bool gcp_is_private(const struct gcp_provider *provider)
 {
     const struct param *given = param_get(provider->cluster->provider, PARAM_BOOL,
                                           "use_internal_ips");
@@ -127,14 +146,14 @@ static json_t *prepare_rule_body(struct gcp_operation *operation, enum rule rule
     const struct gcp_provider *provider = operation->provider;
     struct arena *arena = &operation->arena;
     json_t *body = json_object();
-    json_t *interface = gcp_interface(provider);
     struct str tag = gcp_network_tag(provider, arena);
     bool is_changed;
     json_put_text(body, "name", rule_name(provider, rule, arena));
     json_put_text(body, "description",
                   gcp_rule_description(provider->cluster->name, provider->uid, arena));
-    json_put_text(body, "network", host_record_text(interface, "network"));
-    json_decref(interface);
+    json_put_text(body, "network",
+                  provider->network.len > 0 ? provider->network
+                                            : param_text(gcp_interface(provider), "network"));
     json_object_set_new(body, "targetTags", json_pack("[s]", tag.ptr));
     if (rule == RULE_INSIDE) {
         json_object_set_new(body, "sourceTags", json_pack("[s]", tag.ptr));
@@ -209,19 +228,20 @@ static bool prepare_admits(struct gcp_operation *operation, const json_t *rule, 
         json_decref(ranges);
         return false;
     }
-    json_t *body = json_pack("{s:o}", "sourceRanges", ranges);
-    gcp_call_start(operation->provider->client,
-                   &(struct gcp_request){
-                       .name = "firewalls.patch",
-                       .method = "PATCH",
-                       .path = arena_printf(
-                           &operation->arena, "global/firewalls/%.*s",
-                           STR_ARG(rule_name(operation->provider, RULE_SSH, &operation->arena))),
-                       .body = body,
-                       .waits = true,
-                       .deadline_ms = 120 * 1000,
-                       .done = done,
-                       .context = operation});
+    /* Google's discovery document requires the name in the body of a patch, too. */
+    struct str name = rule_name(operation->provider, RULE_SSH, &operation->arena);
+    json_t *body = json_pack("{s:s, s:o}", "name", name.ptr, "sourceRanges", ranges);
+    gcp_call_start(
+        operation->provider->client,
+        &(struct gcp_request){
+            .name = "firewalls.patch",
+            .method = "PATCH",
+            .path = arena_printf(&operation->arena, "global/firewalls/%.*s", STR_ARG(name)),
+            .body = body,
+            .waits = true,
+            .deadline_ms = 120 * 1000,
+            .done = done,
+            .context = operation});
     json_decref(body);
     return true;
 }
@@ -240,7 +260,7 @@ static bool prepare_is_ours(struct gcp_operation *operation, const json_t *rule)
 static void prepare_finish(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
-    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT; rule++) {
+    for (enum rule rule = RULE_INSIDE; rule < RULE_COUNT && gcp_makes_rules(provider); rule++) {
         gcp_add_thing(operation, "firewall rule", rule_name(provider, rule, &operation->arena), "",
                       false);
     }
@@ -334,19 +354,27 @@ static void prepare_look(struct gcp_operation *operation)
                    NULL, prepare_on_rules);
 }
 
-/* With a new uid there are no rules to find. */
+/* With a new uid there are no rules to find. A subnetwork alone does not say which network it is
+ * of: Google would put the rules into the network "default". */
 static void prepare_begin(struct gcp_operation *operation)
 {
     struct gcp_provider *provider = operation->provider;
-    if (!provider->is_new || operation->is_admit) {
+    struct str subnet = param_text(gcp_interface(provider), "subnetwork");
+    if (!operation->is_admit && subnet.len > 0 && provider->network.len == 0 &&
+        param_text(gcp_interface(provider), "network").len == 0) {
+        gcp_failed(operation, OUTCOME_INVALID, ERR_CONFIG,
+                   "the network of subnetwork %.*s cannot be read: write `network`, too",
+                   STR_ARG(str_sub(subnet, 0, 200)));
+        gcp_answer_things(operation);
+    } else if (!provider->is_new || operation->is_admit) {
         prepare_look(operation);
-        return;
+    } else {
+        provider->is_new = false;
+        json_decref(operation->items);
+        operation->items = json_array();
+        provider->rules = (struct provider_answer){.outcome = OUTCOME_DONE};
+        prepare_make_missing(operation, true);
     }
-    provider->is_new = false;
-    json_decref(operation->items);
-    operation->items = json_array();
-    provider->rules = (struct provider_answer){.outcome = OUTCOME_DONE};
-    prepare_make_missing(operation, true);
 }
 
 /* ---- source range for ssh ---- */
@@ -410,13 +438,17 @@ static void prepare_on_caller(void *context, const struct http_reply *reply)
 static void prepare_ask_caller(struct gcp_operation *operation)
 {
     const struct gcp_provider *provider = operation->provider;
+    if (!gcp_makes_rules(provider)) {
+        prepare_finish(operation);
+        return;
+    }
     if (!prepare_add_named(operation)) {
         gcp_answer_things(operation);
         return;
     }
     if (operation->range_count == 0 && gcp_uses_tunnel(provider)) {
         prepare_add_range(operation, STR(GCP_TUNNEL_RANGE));
-    } else if (operation->range_count == 0 && prepare_uses_private(provider)) {
+    } else if (operation->range_count == 0 && gcp_is_private(provider)) {
         prepare_add_range(operation, STR("10.0.0.0/8")); /* all of Google's own subnets */
         prepare_add_range(operation, STR("172.16.0.0/12"));
         prepare_add_range(operation, STR("192.168.0.0/16"));
@@ -448,9 +480,11 @@ static void prepare_on_uid(struct gcp_operation *operation)
     }
     if (!gcp_is_fine(operation)) {
         gcp_answer_things(operation);
-        return;
+    } else if (gcp_makes_rules(provider)) {
+        prepare_look(operation);
+    } else {
+        prepare_finish(operation);
     }
-    prepare_look(operation);
 }
 
 void gcp_prepare(struct provider *base, struct str key, provider_resources_fn *done, void *context)
@@ -500,8 +534,8 @@ static void admit_on_uid(struct gcp_operation *operation)
     if (gcp_is_fine(operation) && provider->uid.len == 0 && operation->record) {
         gcp_adopt(&provider->base, host_record_text(operation->record, "uid"));
     }
-    if (!gcp_is_fine(operation) || provider->uid.len == 0 || prepare_uses_private(provider) ||
-        (settings && param_find(settings, "ssh_from"))) {
+    if (!gcp_is_fine(operation) || provider->uid.len == 0 || gcp_is_private(provider) ||
+        !gcp_makes_rules(provider) || (settings && param_find(settings, "ssh_from"))) {
         gcp_answer_things(operation);
         return;
     }

@@ -29,7 +29,8 @@ enum {
     AGAIN_MS = 200,
 };
 
-#define IMAGE "projects/debian-cloud/global/images/family/debian-12"
+/* Of a cluster file that names none. */
+#define IMAGE "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts"
 
 /* ---- names ---- */
 
@@ -161,7 +162,8 @@ static bool record_chain_is_mine(const struct gcp_operation *operation, int64_t 
     return is_mine;
 }
 
-/* Is the write there, and was it based on the newest version? */
+/* Is the write there, was it based on the newest version, and is it the newest now? A version that
+ * was not deleted with the later ones is not a base. */
 static void record_chain_on_checked(struct gcp_operation *operation)
 {
     int64_t *versions;
@@ -177,9 +179,8 @@ static void record_chain_on_checked(struct gcp_operation *operation)
                         : count > 0 && versions[count - 1] == operation->made;
     if (is_mine && !is_based) {
         record_chain_drop(operation, operation->made);
-        is_mine = false;
     }
-    if (!is_mine) {
+    if (!is_mine || !is_based || versions[count - 1] != operation->made) {
         record_chain_again(operation);
         return;
     }
@@ -203,35 +204,60 @@ static void record_chain_on_written(struct gcp_operation *operation, const struc
     }
 }
 
-static json_t *record_chain_interface(const struct gcp_provider *provider)
+static json_t *record_chain_interface(const struct gcp_provider *provider, const json_t *last)
 {
-    json_t *given = gcp_interface(provider);
+    const struct param *given = gcp_interface(provider);
     json_t *made = json_object();
-    json_put_text(made, "network", host_record_text(given, "network"));
-    json_put_text(made, "subnetwork", host_record_text(given, "subnetwork"));
-    json_decref(given);
+    json_put_text(made, "network",
+                  given ? param_text(given, "network") : host_record_text(last, "network"));
+    json_put_text(made, "subnetwork",
+                  given ? param_text(given, "subnetwork") : host_record_text(last, "subnetwork"));
     if (json_object_size(made) == 0) {
         json_put_text(made, "network", STR("global/networks/default"));
     }
     return made;
 }
 
-/* A template must describe an instance; nothing is launched from this one. */
+/* The image of the file's head: an image of our own choice could be gone one day, and then no
+ * process could renew its lease. */
+static struct str record_chain_image(const struct gcp_provider *provider, const json_t *last)
+{
+    struct str image = STR("");
+    for (size_t i = 0; i < provider->cluster->type_count; i++) {
+        const struct param *disks = param_get(gcp_config(provider, i), PARAM_LIST, "disks");
+        const struct param *made = param_get(disks ? disks->first : NULL, PARAM_MAP,
+                                             "initializeParams");
+        if (provider->cluster->types[i].is_head) {
+            image = param_text(made, "sourceImage");
+        }
+    }
+    const json_t *params = json_object_get(json_array_get(json_object_get(last, "disks"), 0),
+                                           "initializeParams");
+    image = image.len > 0 ? image : host_record_text(params, "sourceImage");
+    return image.len > 0 ? image : STR(IMAGE);
+}
+
+/* A template must describe an instance; nothing is launched from this one. What the file leaves to
+ * a template that was not read is as in the last version. */
 static json_t *record_chain_template(struct gcp_operation *operation, struct str text)
 {
     const struct gcp_provider *provider = operation->provider;
+    const json_t *last = json_object_get(record_chain_find(operation, operation->version),
+                                         "properties");
+    const json_t *nic = json_array_get(json_object_get(last, "networkInterfaces"), 0);
     json_t *items = json_array();
     gcp_metadata_set(items, GCP_RECORD_KEY, text);
-    return json_pack("{s:o, s:o, s:{s:s, s:[{s:b, s:{s:s}}], s:[o], s:{s:o}}}", "name",
-                     json_string(gcp_record_name(provider, operation->made, &operation->arena).ptr),
-                     "description",
-                     json_string(arena_printf(&operation->arena,
-                                              "Lease of the Ray cluster %.*s, which Shoal launched",
-                                              STR_ARG(str_sub(provider->cluster->name, 0, 200)))
-                                     .ptr),
-                     "properties", "machineType", "e2-micro", "disks", "boot", 1,
-                     "initializeParams", "sourceImage", IMAGE, "networkInterfaces",
-                     record_chain_interface(provider), "metadata", "items", items);
+    return json_pack(
+        "{s:o, s:o, s:{s:s, s:[{s:b, s:{s:s}}], s:[o], s:{s:o}}}", "name",
+        json_string(gcp_record_name(provider, operation->made, &operation->arena).ptr),
+        "description",
+        json_string(arena_printf(&operation->arena,
+                                 "Lease of the Ray cluster %.*s, which Shoal launched",
+                                 STR_ARG(str_sub(provider->cluster->name, 0, 200)))
+                        .ptr),
+        "properties", "machineType", "e2-micro", "disks", "boot", 1, "initializeParams",
+        "sourceImage", arena_str(&operation->arena, record_chain_image(provider, last)).ptr,
+        "networkInterfaces", record_chain_interface(provider, nic), "metadata", "items", items);
 }
 
 static void record_chain_write(struct gcp_operation *operation)

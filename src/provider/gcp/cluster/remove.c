@@ -160,6 +160,7 @@ void gcp_remove(struct provider *base, provider_resources_fn *done, void *contex
 {
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     operation->resources = done;
+    operation->is_strict = true; /* absence is proven */
     operation->until_ms = loop_now_ms(operation->provider->loop) + ENDING_MS;
     remove_begin(operation);
 }

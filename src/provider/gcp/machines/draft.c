@@ -50,6 +50,18 @@ static void draft_shorten(json_t *object, const char *name)
 
 /* ---- properties ---- */
 
+/* metadata.shoal.tags, unless the node_config has another value. The check of the file has rejected
+ * what cannot be a label. */
+static void draft_add_given(const struct gcp_provider *provider, json_t *labels)
+{
+    const struct param *tags = provider_tags(provider->cluster);
+    for (const struct param *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
+        if (!json_object_get(labels, tag->name.ptr)) {
+            json_put_text(labels, tag->name.ptr, tag->text);
+        }
+    }
+}
+
 static void draft_set_labels(const struct gcp_provider *provider,
                              const struct launch_request *request, json_t *properties,
                              struct arena *arena)
@@ -64,6 +76,7 @@ static void draft_set_labels(const struct gcp_provider *provider,
         {STR(GCP_TOKEN_LABEL), request->token},
         {STR(GCP_CLUSTER_LABEL), provider->part},
     };
+    draft_add_given(provider, labels);
     gcp_tags_add(labels, items, request->tags, request->tag_count);
     gcp_tags_add(labels, items, own, ARRAY_LEN(own));
 }
@@ -80,19 +93,13 @@ static void draft_set_disks(const struct gcp_provider *provider, json_t *propert
         if (json_is_object(params)) {
             draft_shorten(params, "diskType");
             json_t *labels = draft_child(params, "labels", false);
+            draft_add_given(provider, labels);
             json_put_text(labels, TAG_CLUSTER_UID, provider->uid);
             if (gcp_is_label(provider->cluster->name, false)) {
                 json_put_text(labels, "ray-cluster-name", provider->cluster->name);
             }
         }
     }
-}
-
-static bool draft_is_private(const struct gcp_provider *provider)
-{
-    const struct param *given = param_get(provider->cluster->provider, PARAM_BOOL,
-                                          "use_internal_ips");
-    return given && given->boolean;
 }
 
 static void draft_set_network(const struct gcp_provider *provider, json_t *properties,
@@ -105,7 +112,7 @@ static void draft_set_network(const struct gcp_provider *provider, json_t *prope
         return;
     }
     json_t *interface = json_pack("{s:s}", "network", "global/networks/default");
-    if (!draft_is_private(provider)) {
+    if (!gcp_is_private(provider)) {
         json_object_set_new(
             interface, "accessConfigs",
             json_pack("[{s:s, s:s}]", "name", "External NAT", "type", "ONE_TO_ONE_NAT"));
@@ -128,6 +135,16 @@ static json_t *draft_scheduling(json_t *properties)
     return draft_child(properties, "scheduling", false);
 }
 
+/* Machine types with built-in GPUs are of Google's series A and G: a3-highgpu-8g, g2-standard-4.
+ * Instances with GPUs cannot be moved to another host. */
+static bool draft_has_gpu(const json_t *properties)
+{
+    struct str type = host_record_text(properties, "machineType");
+    bool is_built_in = type.len > 1 && (type.ptr[0] == 'a' || type.ptr[0] == 'g') &&
+                       type.ptr[1] >= '0' && type.ptr[1] <= '9';
+    return is_built_in || json_array_size(json_object_get(properties, "guestAccelerators")) > 0;
+}
+
 static void draft_set_market(const struct launch_request *request, json_t *properties)
 {
     json_t *scheduling = draft_scheduling(properties);
@@ -147,7 +164,7 @@ static void draft_set_market(const struct launch_request *request, json_t *prope
         json_object_del(scheduling, "provisioningModel");
         json_object_del(scheduling, "instanceTerminationAction");
     }
-    if (json_array_size(accelerators) > 0 && !json_object_get(scheduling, "onHostMaintenance")) {
+    if (draft_has_gpu(properties) && !json_object_get(scheduling, "onHostMaintenance")) {
         json_put_text(scheduling, "onHostMaintenance", STR("TERMINATE"));
     }
 }
@@ -167,12 +184,15 @@ static struct str draft_keys(const struct gcp_provider *provider, struct str log
                         STR_ARG(of_file));
 }
 
+/* On the root disk: Debian's initramfs mounts /run with noexec. */
+#define BOOT_FOLDER "/var/lib/shoal-boot"
+
 static void draft_add_script(struct buf *text, const char *name, struct str script)
 {
     if (script.len > 0) {
         buf_addf(text, "base64 -d >%s <<.\n", name);
         encode_base64_lines(text, script, BASE64_LINE_LEN);
-        buf_addf(text, ".\nchmod 700 %s\n(cd / && /run/shoal-boot/%s)\n", name, name);
+        buf_addf(text, ".\nchmod 700 %s\n(cd / && " BOOT_FOLDER "/%s)\n", name, name);
     }
 }
 
@@ -183,7 +203,7 @@ static void draft_set_script(json_t *items, struct str script, struct arena *are
     AUTO_BUF struct buf text;
     buf_init(&text, DRAFT_BYTES_MAX);
     buf_add_c(&text, "#!/bin/sh\n"
-                     "mkdir -p -m 700 /run/shoal-boot && cd /run/shoal-boot || exit\n");
+                     "mkdir -p -m 700 " BOOT_FOLDER " && cd " BOOT_FOLDER " || exit\n");
     draft_add_script(&text, "shoal", script);
     draft_add_script(&text, "startup-script", gcp_metadata_get(items, "startup-script"));
     gcp_metadata_set(items, "startup-script", arena_str(arena, buf_str(&text)));
@@ -208,8 +228,55 @@ static void draft_set_access(const struct gcp_provider *provider,
     }
     if (provider->cluster->types[request->type].is_head &&
         json_array_size(json_object_get(properties, "serviceAccounts")) == 0) {
+        const char *account = provider->account.len > 0 ? provider->account.ptr : "default";
         json_object_set_new(properties, "serviceAccounts",
-                            json_pack("[{s:s, s:[s]}]", "email", "default", "scopes", SCOPE));
+                            json_pack("[{s:s, s:[s]}]", "email", account, "scopes", SCOPE));
+    }
+}
+
+/* ---- fields of instances.insert that bulkInsert does not have, or has elsewhere ---- */
+
+/* false, "", 0, and lists and objects of such: the console writes them for what is switched off. */
+static bool draft_is_void(json_t *value)
+{
+    const char *key;
+    json_t *item;
+    bool is_void = !json_is_true(value) && !json_is_number(value) && json_string_length(value) == 0;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        is_void = is_void && draft_is_void(json_array_get(value, i));
+    }
+    json_object_foreach(value, key, item)
+    {
+        is_void = is_void && draft_is_void(item);
+    }
+    return is_void;
+}
+
+static void draft_move_fields(json_t *properties)
+{
+    static const char *const unknown[] = {"deletionProtection",
+                                          "displayDevice",
+                                          "instanceEncryptionKey",
+                                          "params",
+                                          "shieldedInstanceIntegrityPolicy",
+                                          "sourceMachineImage",
+                                          "sourceMachineImageEncryptionKey"};
+    json_t *params = json_object_get(properties, "params");
+    json_t *tags = json_object_get(params, "resourceManagerTags");
+    if (!draft_is_void(tags)) {
+        json_object_set(properties, "resourceManagerTags", tags);
+    }
+    json_object_del(params, "resourceManagerTags");
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        if (draft_is_void(json_object_get(properties, unknown[i]))) {
+            json_object_del(properties, unknown[i]);
+        }
+    }
+    json_t *policies = json_object_get(properties, "resourcePolicies"); /* names, not URLs */
+    for (size_t i = 0; i < json_array_size(policies); i++) {
+        const char *url = json_string_value(json_array_get(policies, i));
+        struct str word = gcp_last_word(str_from(url ? url : ""));
+        json_array_set_new(policies, i, json_stringn(word.ptr, word.len));
     }
 }
 
@@ -219,11 +286,13 @@ static json_t *draft_properties(const struct gcp_provider *provider,
     const struct provider_type *type = &provider->cluster->types[request->type];
     json_t *properties = gcp_param_json(type->node_config);
     /* Not of an instance's properties; networkConfig is for TPUs, and Ray drops it, too. */
-    static const char *const others[] = {"name", "zone", "sourceInstanceTemplate", "networkConfig"};
+    static const char *const others[] = {"name",          "zone",        "sourceInstanceTemplate",
+                                         "networkConfig", "fingerprint", "labelFingerprint"};
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         json_object_del(properties, others[i]);
     }
     gcp_template_add(provider, request->type, properties);
+    draft_move_fields(properties);
     draft_shorten(properties, "machineType");
     draft_set_disks(provider, properties);
     draft_set_network(provider, properties, arena);
@@ -237,7 +306,8 @@ static json_t *draft_properties(const struct gcp_provider *provider,
 
 /* "ray-demo-1a2b3c4d-worker-0123456789-003-compute": Ray knows the API by the last word. */
 static json_t *draft_names(const struct gcp_provider *provider,
-                           const struct launch_request *request, struct arena *arena)
+                           const struct launch_request *request, json_t *properties,
+                           struct arena *arena)
 {
     uint8_t digest[SHA256_BYTES];
     char hex[2 * HASH_BYTES + 1];
@@ -248,8 +318,11 @@ static json_t *draft_names(const struct gcp_provider *provider,
     for (int64_t i = 0; i < request->count; i++) {
         struct str name = arena_printf(arena, "ray-%.*s-%s-%s%03x-compute", STR_ARG(provider->part),
                                        is_head ? "head" : "worker", hex, (unsigned)i);
-        json_object_set_new(names, name.ptr, json_object());
+        json_t *own = json_object();
+        json_put_text(own, "hostname", host_record_text(properties, "hostname"));
+        json_object_set_new(names, name.ptr, own);
     }
+    json_object_del(properties, "hostname");
     return names;
 }
 
@@ -307,8 +380,8 @@ bool gcp_draft(struct provider *base, const struct launch_request *request, stru
     json_object_set_new(draft, "body",
                         json_pack("{s:I, s:s, s:o, s:o}", "count", (json_int_t)request->count,
                                   "minCount", "1", "perInstanceProperties",
-                                  draft_names(provider, request, arena), "instanceProperties",
-                                  properties));
+                                  draft_names(provider, request, properties, arena),
+                                  "instanceProperties", properties));
     bool fits = json_add(draft, &text);
     json_put_text(draft_child(properties, "labels", false), GCP_CALL_LABEL,
                   arena_printf(arena, "%016llx", (unsigned long long)str_hash(buf_str(&text))));

@@ -95,6 +95,15 @@ static bool host_key_is_gone(struct gcp_operation *operation, const struct gcp_r
 
 static void host_key_on_attributes(struct gcp_operation *operation, const struct gcp_reply *reply)
 {
+    if (!reply->is_ok && reply->failure.outcome == OUTCOME_DENIED) {
+        gcp_failed(operation, OUTCOME_DENIED, ERR_AUTH,
+                   "the ssh host key of the instance cannot be read: %s Your organization's "
+                   "constraints/compute.disableGuestAttributesAccess may forbid it, or the "
+                   "permission compute.instances.getGuestAttributes is missing",
+                   reply->failure.message);
+        host_key_finish(operation);
+        return;
+    }
     if (!reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND) {
         gcp_fail_with(operation, reply);
         host_key_finish(operation);

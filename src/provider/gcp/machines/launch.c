@@ -40,44 +40,6 @@ static int64_t launch_count_of(const struct gcp_operation *operation)
 
 /* ---- the result ---- */
 
-static void launch_on_undone(void *context, const struct gcp_reply *reply)
-{
-    struct gcp_operation *operation = context;
-    operation->is_failed |= !reply->is_ok && reply->failure.outcome != OUTCOME_NOT_FOUND;
-    if (--operation->pending > 0) {
-        return;
-    }
-    if (operation->is_failed) {
-        gcp_failed(operation, OUTCOME_UNKNOWN, ERR_UNAVAILABLE,
-                   "the lease ended during the launch, and not all of its instances were "
-                   "terminated");
-    } else {
-        gcp_failed(operation, OUTCOME_NO_LEASE, ERR_EXISTS,
-                   "the lease ended during the launch; its instances were terminated");
-    }
-    gcp_answer_machines(operation);
-}
-
-/* The reply came after the lease had ended: no process expects these instances. */
-static void launch_undo(struct gcp_operation *operation)
-{
-    struct gcp_client *client = operation->provider->client;
-    operation->pending = operation->made_count;
-    operation->is_failed = false;
-    for (size_t i = 0; i < operation->made_count; i++) {
-        const struct machine *machine = &operation->made_machines[i];
-        gcp_call_start(client,
-                       &(struct gcp_request){
-                           .name = "instances.delete",
-                           .method = "DELETE",
-                           .path = arena_printf(&operation->arena, "zones/%.*s/instances/%.*s",
-                                                STR_ARG(machine->zone), STR_ARG(machine->id)),
-                           .is_accepted_only = true,
-                           .done = launch_on_undone,
-                           .context = operation});
-    }
-}
-
 /* The operation has ended and nothing is listed, so it had no effect. Google would answer the same
  * requestId with the same error: another attempt needs another launch. */
 static enum outcome launch_refusal(const struct gcp_failure *failure)
@@ -101,27 +63,29 @@ static enum outcome launch_refusal(const struct gcp_failure *failure)
     return failure->outcome;
 }
 
+/* Also after the end of the lease: what was launched belongs to the next holder then. */
 static void launch_answer(struct gcp_operation *operation)
 {
-    size_t live = 0;
     for (size_t i = 0; i < operation->made_count; i++) {
-        live += machine_is_live(&operation->made_machines[i]);
         if (!str_eq(machine_tag_value(&operation->made_machines[i], GCP_CALL_LABEL),
                     launch_call_of(operation))) {
             gcp_failed(operation, OUTCOME_MISMATCH, ERR_EXISTS, "another launch has the token %.*s",
                        STR_ARG(launch_token_of(operation)));
         }
     }
-    if (gcp_is_fine(operation) && operation->made_count == 0 && operation->is_failed) {
+    bool is_none = gcp_is_fine(operation) && operation->made_count == 0 && operation->is_failed;
+    if (is_none && operation->created > 0) {
+        /* No refusal: they exist, or were terminated since if the launch was repeated. */
+        if (operation->is_first) {
+            gcp_failed(operation, OUTCOME_UNKNOWN, ERR_UNAVAILABLE,
+                       "Google has created instances that it does not list yet");
+        }
+    } else if (is_none) {
         operation->failure.outcome = launch_refusal(&operation->failure);
         gcp_failed(operation, operation->failure.outcome, gcp_failure_kind(&operation->failure),
                    "Google's instances.bulkInsert: %s", operation->failure.message);
     } else if (gcp_is_fine(operation) && operation->is_failed) {
         err_write(&operation->answer.err, ERR_CAPACITY, "%s", operation->failure.message);
-    }
-    if (gcp_is_fine(operation) && live > 0 && !gcp_has_lease(operation->provider)) {
-        launch_undo(operation);
-        return;
     }
     gcp_answer_machines(operation);
 }

@@ -93,6 +93,7 @@ void gcp_list_by(struct provider *base, const struct machine_query *query,
     struct gcp_operation *operation = gcp_begin(gcp_of(base), context);
     operation->machines = done;
     operation->is_by_name = true;
+    operation->is_strict = true;
     machines_copy_ids(operation, query->ids, query->id_count);
     if (query->id_count > 0) {
         gcp_read_all(operation, machines_on_listed);
@@ -218,7 +219,8 @@ static void change_on_done(void *context, const struct gcp_reply *reply)
 static void change_power(struct machine_change *change)
 {
     static const char *const names[] = {"instances.delete", "instances.stop", "instances.start"};
-    static const char *const verbs[] = {"", "/stop", "/start"};
+    /* Required of an instance with local SSDs, and without effect on others. */
+    static const char *const verbs[] = {"", "/stop?discardLocalSsd=true", "/start"};
     int what = change->operation->what;
     gcp_call_start(change->operation->provider->client,
                    &(struct gcp_request){.name = names[what],

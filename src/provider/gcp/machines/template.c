@@ -40,6 +40,50 @@ static struct str template_path(struct gcp_operation *operation, struct str url)
                         region.len > 0 ? "/" : "", STR_ARG(region), STR_ARG(name));
 }
 
+/* ---- as a node_config ---- */
+
+static void template_add_param(struct param *parent, const char *name, json_t *value,
+                               struct arena *arena)
+{
+    struct param *child;
+    const char *key;
+    json_t *item;
+    if (json_is_string(value)) {
+        param_add_text(parent, name, arena_str(arena, str_from(json_string_value(value))), arena);
+    } else if (json_is_integer(value)) {
+        param_add_number(parent, name, json_integer_value(value), arena);
+    } else if (json_is_boolean(value)) {
+        param_add_bool(parent, name, json_is_true(value), arena);
+    } else if (json_is_array(value)) {
+        child = param_add_list(parent, name, arena);
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            template_add_param(child, "", json_array_get(value, i), arena);
+        }
+    } else if (json_is_object(value)) {
+        child = param_add_map(parent, name, arena);
+        json_object_foreach(value, key, item)
+        {
+            template_add_param(child, key, item, arena);
+        }
+    }
+}
+
+static void template_merge(struct gcp_provider *provider, size_t type)
+{
+    struct param *all = param_new_map(&provider->arena);
+    json_t *properties = gcp_param_json(provider->cluster->types[type].node_config);
+    gcp_template_add(provider, type, properties);
+    template_add_param(all, "", properties, &provider->arena);
+    provider->configs[type] = all->first;
+    json_decref(properties);
+}
+
+const struct param *gcp_config(const struct gcp_provider *provider, size_t type)
+{
+    const struct param *merged = provider->configs ? provider->configs[type] : NULL;
+    return merged ? merged : provider->cluster->types[type].node_config;
+}
+
 /* ---- reading ---- */
 
 static void template_next(struct gcp_operation *operation);
@@ -64,6 +108,7 @@ static void template_on_read(struct gcp_operation *operation, const struct gcp_r
         return;
     }
     provider->templates[type] = json_deep_copy(properties);
+    template_merge(provider, type);
     operation->at++;
     template_next(operation);
 }
@@ -107,7 +152,9 @@ void gcp_read_templates(struct gcp_operation *operation, gcp_step_fn *after)
 {
     struct gcp_provider *provider = operation->provider;
     gcp_templates_free(provider);
-    provider->templates = ARENA_ARRAY(&provider->arena, provider->cluster->type_count, json_t *);
+    size_t count = provider->cluster->type_count;
+    provider->templates = ARENA_ARRAY(&provider->arena, count, json_t *);
+    provider->configs = ARENA_ARRAY(&provider->arena, count, struct param *);
     operation->after_all = after;
     template_next(operation);
 }
@@ -116,9 +163,7 @@ void gcp_read_templates(struct gcp_operation *operation, gcp_step_fn *after)
 
 struct str gcp_type_machine(const struct gcp_provider *provider, size_t type)
 {
-    struct str own = param_text(provider->cluster->types[type].node_config, "machineType");
-    const json_t *template = provider->templates ? provider->templates[type] : NULL;
-    return gcp_last_word(own.len > 0 ? own : host_record_text(template, "machineType"));
+    return gcp_last_word(param_text(gcp_config(provider, type), "machineType"));
 }
 
 bool gcp_template_is_read(const struct gcp_provider *provider, size_t type)

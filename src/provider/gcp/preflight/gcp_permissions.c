@@ -19,6 +19,7 @@ const struct gcp_permission gcp_permissions[] = {
     {"compute.firewalls.list", RULES, false},
     {"compute.firewalls.update", RULES, false},
     {"compute.globalOperations.get", "wait for changes", false},
+    {"compute.globalOperations.list", "see whether an instance was deleted", false},
     {"compute.images.get", LOOK, true},
     {"compute.images.getFromFamily", LOOK, true},
     {"compute.images.useReadOnly", "use an image of the project", true},
@@ -46,6 +47,7 @@ const struct gcp_permission gcp_permissions[] = {
     {"compute.subnetworks.use", NETWORK, true},
     {"compute.subnetworks.useExternalIp", "give instances public addresses", true},
     {"compute.zoneOperations.get", "wait for changes", false},
+    {"compute.zoneOperations.list", "see how a launch ended whose reply was lost", false},
     {GCP_ACT_AS, "use the head's service account", true},
     {"iam.serviceAccounts.get", LOOK, true},
 };

@@ -148,6 +148,11 @@ static void probe_finish(struct probe *probe)
 {
     struct gcp_operation *operation = probe->operation;
     probe_keep_named(probe);
+    if (probe->scope != PREFLIGHT_FOR_LAUNCH) {
+        struct arena *arena = &probe->provider->arena;
+        probe->provider->network = arena_str(arena, probe_rules_network(probe));
+        probe->provider->account = arena_str(arena, probe->is_rays ? probe->account : STR(""));
+    }
     const struct probe_answer *broken = probe_find_broken(probe, false);
     if (!broken && probe_judge_project(probe)) {
         probe_judge_machines(probe);
@@ -155,6 +160,7 @@ static void probe_finish(struct probe *probe)
         probe_judge_private(probe);
         probe_judge_quotas(probe);
         probe_judge_access(probe);
+        probe_judge_policies(probe);
     }
     if (!broken && !has_error(probe)) {
         broken = probe_find_broken(probe, true);
@@ -169,14 +175,18 @@ static void probe_finish(struct probe *probe)
     gcp_end(operation);
 }
 
-/* The default account is known only now. */
+/* The default account is known only now. The one that Ray's launcher makes comes before it. */
 static void probe_on_all(struct gcp_operation *operation)
 {
     struct probe *probe = operation->probe;
-    if (probe->account.len == 0) {
+    if (probe->account.len == 0 && !probe_account(probe) &&
+        probe_can_use(probe, probe_rays_account(probe))) {
+        probe->account = probe_rays_account(probe);
+        probe->is_rays = true;
+    } else if (probe->account.len == 0) {
         probe->account = host_record_text(probe_body(probe, PROBE_PROJECT),
                                           "defaultServiceAccount");
-        probe_ask_account(probe);
+        probe_ask_account(probe, probe->account);
     }
     if (probe->pending == 0) {
         probe_finish(probe);

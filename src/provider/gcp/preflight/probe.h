@@ -2,7 +2,7 @@
  * probe.h: what a preflight asks Google, the answers, and the findings.
  *
  * All questions are asked at once; only those about the project's default service account need a
- * second round. The findings are pure.
+ * second round, unless there is the account of Ray's launcher. The findings are pure.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum probe_kind {
     PROBE_NAMED,       /* instances with the cluster's name */
     PROBE_PERMISSIONS, /* of the caller */
     PROBE_POLICY,      /* roles of the project */
-    PROBE_LOGIN,       /* the organization's policy about OS Login */
+    PROBE_ORG_POLICY,  /* a policy of the organization */
     PROBE_ACCOUNT,     /* the head's service account */
     PROBE_ACT_AS,      /* may the caller use it? */
 };
@@ -42,8 +42,8 @@ struct probe {
     enum preflight_scope scope;
     struct probe_answer *answers;
     size_t answer_count, answer_space, pending;
-    bool has_asked_account;
     struct str account; /* the head's service account; empty: not known */
+    bool is_rays;       /* it is the one that Ray's launcher made in this project */
     struct finding *findings;
     size_t finding_count;
 };
@@ -67,20 +67,27 @@ struct str probe_type(const struct probe *probe, size_t type);   /* machine type
 struct str probe_image(const struct probe *probe, size_t type);  /* path; empty: none */
 struct str probe_subnet(const struct probe *probe, size_t type); /* path; empty: none */
 struct str probe_network(const struct probe *probe, size_t type);
+/* Of the first network interface, by Google's answer; empty: there is none, or it is unknown. */
+struct str probe_rules_network(const struct probe *probe);
 struct str probe_private_subnet(const struct probe *probe, size_t type);
 const struct param *probe_gpus(const struct probe *probe, size_t type); /* first; NULL: none */
 struct str probe_gpu(const struct param *gpu);
 struct str probe_region(const struct probe *probe);
 bool probe_is_spot(const struct probe *probe, size_t type);
 int64_t probe_addresses(const struct probe *probe, size_t type); /* public ones of a node */
-const struct param *probe_account(const struct probe *probe);    /* of the head; NULL: none */
+bool probe_is_shielded(const struct probe *probe, size_t type);
+const struct param *probe_account(const struct probe *probe); /* of the head; NULL: none */
 
 /* ---- questions and findings ---- */
 
 void probe_ask_all(struct probe *probe);
-void probe_ask_account(struct probe *probe);
+void probe_ask_account(struct probe *probe, struct str email);
+struct str probe_rays_account(const struct probe *probe);
+bool probe_can_use(const struct probe *probe, struct str email); /* it exists, with a role */
 void probe_judge_machines(struct probe *probe); /* types, GPUs, images; and the facts */
 void probe_judge_places(struct probe *probe);   /* zones, networks, other launchers */
-void probe_judge_private(struct probe *probe);  /* instances without public addresses */
+void probe_judge_private(struct probe *probe);  /* firewall, no public addresses */
 void probe_judge_quotas(struct probe *probe);
 void probe_judge_access(struct probe *probe); /* permissions, service account, OS Login */
+void probe_judge_policies(struct probe *probe);
+struct str probe_policy(size_t index); /* a constraint that matters; empty: no more */

@@ -86,26 +86,58 @@ static struct str probe_account_path(const struct probe *probe)
     return probe_path(probe, probe_head(probe), probe_account(probe) ? "serviceAccounts" : "");
 }
 
+/* Of the account that Ray's launcher makes in a project. */
+struct str probe_rays_account(const struct probe *probe)
+{
+    return arena_printf(probe->arena, "ray-autoscaler-sa-v1@%.*s.iam.gserviceaccount.com",
+                        STR_ARG(str_sub(gcp_client_project(probe->provider->client), 0, 80)));
+}
+
+/* What an administrator types once, in this order. */
+static struct str probe_commands(const struct probe *probe, struct str email, bool is_new)
+{
+    struct str project = str_sub(gcp_client_project(probe->provider->client), 0, 80);
+    struct str name = str_sub(email, 0, str_find_char(email, '@'));
+    struct str make = arena_printf(probe->arena,
+                                   "gcloud iam service-accounts create %.*s --project %.*s; ",
+                                   STR_ARG(name), STR_ARG(project));
+    struct str use = arena_printf(probe->arena,
+                                  "; gcloud iam service-accounts add-iam-policy-binding %.*s "
+                                  "--member user:YOU --role roles/iam.serviceAccountUser",
+                                  STR_ARG(email));
+    return arena_printf(probe->arena,
+                        "%.*sshoal policy FILE > role.yaml; gcloud iam roles create rayClusters "
+                        "--project %.*s --file role.yaml; gcloud projects add-iam-policy-binding "
+                        "%.*s --member serviceAccount:%.*s --role projects/%.*s/roles/rayClusters "
+                        "--condition None%.*s",
+                        STR_ARG(is_new ? make : STR("")), STR_ARG(project), STR_ARG(project),
+                        STR_ARG(email), STR_ARG(project), STR_ARG(is_new ? use : STR("")));
+}
+
+static bool probe_names_account(const struct probe *probe)
+{
+    return probe_account(probe) && !str_is(param_text(probe_account(probe), "email"), "default");
+}
+
 static void probe_judge_missing(struct probe *probe)
 {
-    bool is_default = str_starts(param_text(probe_account(probe), "email"), "default") ||
-                      !probe_account(probe);
+    bool is_named = probe_names_account(probe);
     struct finding *finding = probe_add(
         probe, FINDING_ERROR, "service account",
         "%s %.*s does not exist%s; the head launches workers with it",
-        is_default ? "the project's default service account" : "service account",
-        STR_ARG(probe->account), is_default ? ": it was deleted" : "");
+        is_named ? "service account" : "the project's default service account",
+        STR_ARG(probe->account), is_named ? "" : ": it was deleted");
     finding->path = probe_account_path(probe);
-    finding->remedy = STR("write in the head's node_config: serviceAccounts: [{email: "
-                          "NAME@PROJECT.iam.gserviceaccount.com, scopes: [" SCOPE_ALL "]}]");
+    finding->remedy = probe_commands(probe, is_named ? probe->account : probe_rays_account(probe),
+                                     true);
 }
 
 /* Roles of a folder or of the organization are not visible here. */
-static bool probe_account_has_role(const struct probe *probe)
+static bool probe_account_has_role(const struct probe *probe, struct str email)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     const json_t *list = json_object_get(probe_body(probe, PROBE_POLICY), "bindings");
-    struct str member = arena_printf(&arena, "serviceAccount:%.*s", STR_ARG(probe->account));
+    struct str member = arena_printf(&arena, "serviceAccount:%.*s", STR_ARG(email));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *members = json_object_get(json_array_get(list, i), "members");
         for (size_t k = 0; k < json_array_size(members); k++) {
@@ -116,6 +148,15 @@ static bool probe_account_has_role(const struct probe *probe)
         }
     }
     return !json_is_array(list);
+}
+
+bool probe_can_use(const struct probe *probe, struct str email)
+{
+    const struct probe_answer *account = probe_find(probe, PROBE_ACCOUNT, email, 0);
+    const struct probe_answer *use = probe_find(probe, PROBE_ACT_AS, email, 0);
+    return account && account->body && use && is_granted(use->body, GCP_ACT_AS) &&
+           !json_is_true(json_object_get(account->body, "disabled")) &&
+           probe_account_has_role(probe, email);
 }
 
 static bool probe_account_has_scope(const struct probe *probe)
@@ -138,12 +179,13 @@ static void probe_judge_powers(struct probe *probe)
                             "the scopes of the head's service account do not include Compute "
                             "Engine, so the head cannot launch workers");
         finding->remedy = STR("scopes: [" SCOPE_ALL "]");
-    } else if (!probe_account_has_role(probe)) {
-        finding = probe_add(probe, FINDING_WARNING, "service account",
+    } else if (!probe_account_has_role(probe, probe->account)) {
+        bool is_named = probe_names_account(probe); /* perhaps it has a role of a folder */
+        finding = probe_add(probe, is_named ? FINDING_WARNING : FINDING_ERROR, "service account",
                             "the project grants no role to the head's service account %.*s, so "
-                            "the head can probably not launch workers",
-                            STR_ARG(probe->account));
-        finding->remedy = STR("grant it the role that `shoal policy FILE` prints");
+                            "the head can%s launch workers",
+                            STR_ARG(probe->account), is_named ? " probably not" : "not");
+        finding->remedy = probe_commands(probe, probe->account, false);
     }
     if (finding) {
         finding->path = probe_account_path(probe);
@@ -152,8 +194,8 @@ static void probe_judge_powers(struct probe *probe)
 
 static void probe_judge_account(struct probe *probe)
 {
-    const struct probe_answer *answer = probe_find(probe, PROBE_ACCOUNT, STR(""), 0);
-    const struct probe_answer *use = probe_find(probe, PROBE_ACT_AS, STR(""), 0);
+    const struct probe_answer *answer = probe_find(probe, PROBE_ACCOUNT, probe->account, 0);
+    const struct probe_answer *use = probe_find(probe, PROBE_ACT_AS, probe->account, 0);
     struct finding *finding = NULL;
     if (!answer) {
         return;
@@ -202,16 +244,7 @@ static bool probe_project_uses_login(const struct probe *probe)
 
 static void probe_judge_login(struct probe *probe)
 {
-    const json_t *policy = json_object_get(probe_body(probe, PROBE_LOGIN), "booleanPolicy");
-    if (json_is_true(json_object_get(policy, "enforced"))) {
-        struct finding *finding = probe_add(
-            probe, FINDING_WARNING, "ssh",
-            "your organization requires OS Login (constraints/compute.requireOsLogin). Shoal "
-            "connects with keys in the metadata of instances, which OS Login ignores, so ssh will "
-            "probably fail");
-        finding->path = STR("provider.project_id");
-        finding->remedy = STR("use a project that is exempt from this policy");
-    } else if (probe_project_uses_login(probe)) {
+    if (probe_project_uses_login(probe)) {
         probe_add(probe, FINDING_FINE, "ssh",
                   "the project uses OS Login; instances of the cluster do not "
                   "(enable-oslogin=FALSE)");

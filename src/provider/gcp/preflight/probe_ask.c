@@ -82,10 +82,10 @@ static void probe_ask_path(struct probe *probe, enum probe_kind kind, const char
 /* ---- the project ---- */
 
 /* `body` is given away. */
-static void probe_ask_other(struct probe *probe, enum probe_kind kind, const char *service,
-                            const char *name, struct str path, json_t *body)
+static void probe_ask_other(struct probe *probe, enum probe_kind kind, struct str about,
+                            const char *service, const char *name, struct str path, json_t *body)
 {
-    probe_ask(probe, kind, STR(""), 0,
+    probe_ask(probe, kind, about, 0,
               (struct gcp_request){.name = name,
                                    .service = service,
                                    .method = body ? "POST" : NULL,
@@ -100,7 +100,7 @@ static void probe_ask_resources(struct probe *probe, enum probe_kind kind, const
                                 const char *verb, json_t *body)
 {
     struct str project = gcp_client_project(probe->provider->client);
-    probe_ask_other(probe, kind, "cloudresourcemanager", name,
+    probe_ask_other(probe, kind, STR(""), "cloudresourcemanager", name,
                     arena_printf(probe->arena, "v1/projects/%.*s:%s", STR_ARG(project), verb),
                     body);
 }
@@ -116,9 +116,25 @@ static void probe_ask_rights(struct probe *probe)
     /* Version 3 contains the conditions of roles. */
     probe_ask_resources(probe, PROBE_POLICY, "projects.getIamPolicy", "getIamPolicy",
                         json_pack("{s:{s:i}}", "options", "requestedPolicyVersion", 3));
-    probe_ask_resources(probe, PROBE_LOGIN, "projects.getEffectiveOrgPolicy",
-                        "getEffectiveOrgPolicy",
-                        json_pack("{s:s}", "constraint", "constraints/compute.requireOsLogin"));
+}
+
+static void probe_ask_policies(struct probe *probe)
+{
+    struct str project = gcp_client_project(probe->provider->client);
+    for (size_t i = 0; probe_policy(i).len > 0; i++) {
+        json_t *body = json_pack("{s:s}", "constraint", probe_policy(i).ptr);
+        probe_ask(probe, PROBE_ORG_POLICY, probe_policy(i), 0,
+                  (struct gcp_request){
+                      .name = "projects.getEffectiveOrgPolicy",
+                      .service = "cloudresourcemanager",
+                      .method = "POST",
+                      .body = body,
+                      .has_project = true,
+                      .path = arena_printf(probe->arena, "v1/projects/%.*s:getEffectiveOrgPolicy",
+                                           STR_ARG(project)),
+                      .deadline_ms = OTHER_MS});
+        json_decref(body);
+    }
 }
 
 static void probe_ask_named(struct probe *probe)
@@ -135,22 +151,21 @@ static void probe_ask_named(struct probe *probe)
         probe, PROBE_NAMED, STR(""), 0,
         (struct gcp_request){.name = "instances.aggregatedList",
                              .path = arena_printf(probe->arena,
-                                                  "aggregated/instances?filter=%.*s&maxResults=500",
+                                                  "aggregated/instances?returnPartialSuccess=true&"
+                                                  "filter=%.*s&maxResults=500",
                                                   STR_ARG(filter)),
                              .deadline_ms = OTHER_MS});
 }
 
-void probe_ask_account(struct probe *probe)
+void probe_ask_account(struct probe *probe, struct str email)
 {
-    struct str email = probe->account;
-    if (email.len == 0 || probe->has_asked_account) {
+    if (email.len == 0) {
         return;
     }
     struct str path = arena_printf(probe->arena, "v1/projects/-/serviceAccounts/%.*s",
                                    STR_ARG(gcp_encoded(probe->operation, email)));
-    probe->has_asked_account = true;
-    probe_ask_other(probe, PROBE_ACCOUNT, "iam", "serviceAccounts.get", path, NULL);
-    probe_ask_other(probe, PROBE_ACT_AS, "iam", "serviceAccounts.testIamPermissions",
+    probe_ask_other(probe, PROBE_ACCOUNT, email, "iam", "serviceAccounts.get", path, NULL);
+    probe_ask_other(probe, PROBE_ACT_AS, email, "iam", "serviceAccounts.testIamPermissions",
                     arena_printf(probe->arena, "%.*s:testIamPermissions", STR_ARG(path)),
                     json_pack("{s:[s]}", "permissions", GCP_ACT_AS));
 }
@@ -174,9 +189,10 @@ static void probe_ask_project(struct probe *probe)
     }
     probe_ask_named(probe);
     probe_ask_rights(probe);
+    probe_ask_policies(probe);
     if (!str_is(email, "default")) {
         probe->account = email;
-        probe_ask_account(probe);
+        probe_ask_account(probe, email.len > 0 ? email : probe_rays_account(probe));
     }
 }
 
@@ -197,6 +213,12 @@ void probe_ask_all(struct probe *probe)
     }
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         probe_ask_path(probe, PROBE_SUBNETWORK, "subnetworks.get", probe_subnet(probe, i));
+    }
+    if (probe->scope < PREFLIGHT_FOR_UP) { /* a head that is launched again needs both */
+        probe_ask_account(probe, probe_account(probe) ? STR("") : probe_rays_account(probe));
+        return;
+    }
+    for (size_t i = 0; i < provider->cluster->type_count; i++) {
         probe_ask_path(probe, PROBE_NETWORK, "networks.get", probe_network(probe, i));
         probe_ask_path(probe, PROBE_SUBNETWORK, "subnetworks.get", probe_private_subnet(probe, i));
     }

@@ -1,10 +1,11 @@
 /* probe_file.c: what the cluster file says about the resources that it needs. */
 #include "provider/gcp/preflight/probe.h"
 #include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
 
 static const struct param *probe_config(const struct probe *probe, size_t type)
 {
-    return probe->provider->cluster->types[type].node_config;
+    return gcp_config(probe->provider, type);
 }
 
 /* Only what can be part of a URL. */
@@ -83,6 +84,20 @@ struct str probe_network(const struct probe *probe, size_t type)
     return probe_full_path(probe, network.len > 0 ? network : STR("global/networks/default"));
 }
 
+struct str probe_rules_network(const struct probe *probe)
+{
+    for (size_t i = 0; i < probe->provider->cluster->type_count; i++) {
+        struct str subnet = probe_subnet(probe, i);
+        const struct probe_answer *answer = probe_find(probe, PROBE_SUBNETWORK, subnet, 0);
+        if (probe_interface(probe, i)) {
+            return subnet.len == 0 ? probe_network(probe, i)
+                   : answer ? probe_full_path(probe, host_record_text(answer->body, "network"))
+                            : STR("");
+        }
+    }
+    return STR("");
+}
+
 int64_t probe_addresses(const struct probe *probe, size_t type)
 {
     const struct param *interface = probe_interface(probe, type);
@@ -99,6 +114,14 @@ int64_t probe_addresses(const struct probe *probe, size_t type)
         }
     }
     return count;
+}
+
+bool probe_is_shielded(const struct probe *probe, size_t type)
+{
+    const struct param *config = param_get(probe_config(probe, type), PARAM_MAP,
+                                           "shieldedInstanceConfig");
+    const struct param *boot = param_get(config, PARAM_BOOL, "enableSecureBoot");
+    return boot && boot->boolean;
 }
 
 const struct param *probe_gpus(const struct probe *probe, size_t type)

@@ -7,8 +7,16 @@
 
 enum { NAMES_SHOWN = 5, TEXT_BYTES_MAX = 2048 };
 
-#define NAME_SUBNETWORK \
-    "write networkInterfaces in each node_config: [{subnetwork: regions/REGION/subnetworks/NAME}]"
+static struct str probe_name_subnetwork(const struct probe *probe)
+{
+    struct str region = probe_region(probe);
+    return arena_printf(
+        probe->arena,
+        "write networkInterfaces in each node_config: [{subnetwork: "
+        "regions/%.*s/subnetworks/NAME%s}]",
+        STR_ARG(region.len > 0 ? region : STR("REGION")),
+        gcp_is_private(probe->provider) ? "" : ", accessConfigs: [{type: ONE_TO_ONE_NAT}]");
+}
 
 /* ---- machine types ---- */
 
@@ -205,7 +213,7 @@ static void probe_judge_network(struct probe *probe, size_t type, struct str pat
     if (!answer->body && answer->failure.outcome == OUTCOME_NOT_FOUND) {
         finding = probe_add(probe, FINDING_ERROR, "network", "the project has no network \"%.*s\"",
                             STR_ARG(name));
-        finding->remedy = STR(NAME_SUBNETWORK);
+        finding->remedy = probe_name_subnetwork(probe);
     } else if (!answer->body) {
         probe_note(probe, "network", answer);
     } else if (!json_is_true(json_object_get(answer->body, "autoCreateSubnetworks"))) {
@@ -213,7 +221,7 @@ static void probe_judge_network(struct probe *probe, size_t type, struct str pat
                             "network \"%.*s\" has subnetworks of its own, so the file must name "
                             "one of them",
                             STR_ARG(name));
-        finding->remedy = STR(NAME_SUBNETWORK);
+        finding->remedy = probe_name_subnetwork(probe);
     }
     if (finding) {
         finding->path = probe_path(probe, type, "");
@@ -258,7 +266,7 @@ static void probe_judge_named(struct probe *probe)
 void probe_judge_places(struct probe *probe)
 {
     size_t types = probe->provider->cluster->type_count;
-    if (probe->scope == PREFLIGHT_FOR_LAUNCH) {
+    if (probe->scope < PREFLIGHT_FOR_UP) {
         return;
     }
     probe_judge_zones(probe);

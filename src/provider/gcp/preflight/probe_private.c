@@ -1,7 +1,8 @@
-/* probe_private.c: what instances without public addresses need: a way in for ssh, and a way out to
- * Google's API. */
+/* probe_private.c: the way in for ssh, and the way out to Google's API for instances without public
+ * addresses. */
 #include "provider/gcp/preflight/probe.h"
 #include "provider/gcp/wire/gcp_instance.h"
+#include "provider/host_record.h"
 
 /* The subnetwork of a head without a public address: the one of the file, or the one that a network
  * in auto mode has in the region. Empty: unknown, or not needed. */
@@ -75,13 +76,79 @@ static void probe_judge_way_in(struct probe *probe)
     finding->remedy = STR("add " GCP_TUNNEL_RANGE ", or remove ssh_from");
 }
 
+/* ---- rules that others make ---- */
+
+static const json_t *probe_shared_subnet(const struct probe *probe)
+{
+    for (size_t i = 0; i < probe->provider->cluster->type_count; i++) {
+        struct str path = probe_subnet(probe, i);
+        const struct probe_answer *answer = probe_find(probe, PROBE_SUBNETWORK, path, 0);
+        if (path.len > 0) {
+            return answer ? answer->body : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Only people with a role in the host project can make rules there, and see them. */
+static void probe_judge_rules(struct probe *probe)
+{
+    const json_t *subnet = probe_shared_subnet(probe);
+    struct str host = str_sub(gcp_host_project(probe->provider), 0, 80);
+    struct str range = host_record_text(subnet, "ipCidrRange");
+    struct str network = gcp_last_word(host_record_text(subnet, "network"));
+    struct str name = str_sub(probe->provider->part, 0, 80);
+    if (gcp_makes_rules(probe->provider)) {
+        return;
+    }
+    if (host.len == 0 || param_text(probe->provider->cluster->provider, "firewall").len > 0) {
+        probe_add(probe, FINDING_FINE, "network",
+                  "no firewall rules are made (metadata.shoal.firewall: none)");
+        return;
+    }
+    range = range.len > 0 ? range : STR("RANGE_OF_THE_SUBNETWORK");
+    network = network.len > 0 ? network : STR("NETWORK");
+    struct finding *finding = probe_add(
+        probe, FINDING_WARNING, "network",
+        "the network is in project %.*s (shared VPC), where Shoal makes no firewall rules. The "
+        "cluster needs two: tcp:22 from your address, and everything between its nodes",
+        STR_ARG(host));
+    finding->path = STR("metadata.shoal.firewall");
+    finding->remedy = arena_printf(
+        probe->arena,
+        "gcloud compute firewall-rules create %.*s-ssh --project %.*s --network %.*s --allow "
+        "tcp:22 --source-ranges YOUR_ADDRESS; gcloud compute firewall-rules create %.*s-in "
+        "--project %.*s --network %.*s --allow all --source-ranges %.*s; then write firewall: "
+        "none in metadata.shoal",
+        STR_ARG(name), STR_ARG(host), STR_ARG(network), STR_ARG(name), STR_ARG(host),
+        STR_ARG(network), STR_ARG(range));
+}
+
+static void probe_judge_address(struct probe *probe, size_t type)
+{
+    const struct provider_type *head = &probe->provider->cluster->types[type];
+    if (!head->is_head || probe_addresses(probe, type) > 0 || gcp_is_private(probe->provider) ||
+        param_text(probe->provider->cluster->auth, "ssh_proxy_command").len > 0) {
+        return;
+    }
+    struct finding *finding = probe_add(
+        probe, FINDING_WARNING, "network",
+        "the head has no public address, because its networkInterfaces has no accessConfigs. This "
+        "machine must reach its private address");
+    finding->path = probe_path(probe, type, "networkInterfaces");
+    finding->remedy = STR("add accessConfigs: [{type: ONE_TO_ONE_NAT}], or write "
+                          "provider.use_internal_ips: true");
+}
+
 void probe_judge_private(struct probe *probe)
 {
-    if (probe->scope == PREFLIGHT_FOR_LAUNCH) {
+    if (probe->scope < PREFLIGHT_FOR_UP) {
         return;
     }
     for (size_t i = 0; i < probe->provider->cluster->type_count; i++) {
         probe_judge_way_out(probe, i);
+        probe_judge_address(probe, i);
     }
     probe_judge_way_in(probe);
+    probe_judge_rules(probe);
 }

@@ -16,9 +16,13 @@
 
 enum { NEEDS_MAX = 32, METRIC_MAX = 64, TEXT_BYTES_MAX = 2048 };
 
+#define RULES "FIREWALLS"
+#define TEMPLATES "INSTANCE_TEMPLATES"
+
 struct quota_need {
     char metric[METRIC_MAX];
     bool is_global;
+    bool is_own;         /* rules and templates: others do not free theirs soon */
     int64_t least, most; /* with min_workers, and with max_workers */
     size_t type;         /* the first that needs it */
 };
@@ -61,7 +65,10 @@ static void quota_need(struct quota_needs *needs, bool is_global, const char *me
     }
     struct quota_need *need = &needs->items[at];
     if (at == needs->count) {
-        *need = (struct quota_need){.is_global = is_global, .type = needs->type};
+        *need = (struct quota_need){.is_global = is_global,
+                                    .is_own = strcmp(metric, RULES) == 0 ||
+                                              strcmp(metric, TEMPLATES) == 0,
+                                    .type = needs->type};
         snprintf(need->metric, sizeof(need->metric), "%s", metric);
         needs->count++;
     }
@@ -132,12 +139,51 @@ static const json_t *quota_machine(const struct probe *probe, size_t type)
     return NULL;
 }
 
+/* GB; a boot disk without a size is as large as its image. */
+static int64_t quota_disk_size(const struct quota_needs *needs, const struct param *made)
+{
+    const struct param *size = made ? param_find(made, "diskSizeGb") : NULL;
+    const struct probe_answer *image = probe_find(needs->probe, PROBE_IMAGE,
+                                                  probe_image(needs->probe, needs->type), 0);
+    struct str text = size ? size->text
+                           : host_record_text(image ? image->body : NULL, "diskSizeGb");
+    int64_t number = size && size->kind == PARAM_NUMBER ? size->number : 0;
+    return number > 0 || str_to_i64(text, &number) ? number : 0;
+}
+
+/* pd-balanced and pd-ssd share a quota, which is 500 GB in new projects. */
+static void quota_need_disks(struct quota_needs *needs)
+{
+    const struct param *disks = param_get(gcp_config(needs->probe->provider, needs->type),
+                                          PARAM_LIST, "disks");
+    for (const struct param *disk = disks ? disks->first : NULL; disk; disk = disk->next) {
+        const struct param *made = param_get(disk, PARAM_MAP, "initializeParams");
+        struct str kind = gcp_last_word(param_text(made, "diskType"));
+        bool is_ssd = str_is(kind, "pd-ssd") || str_is(kind, "pd-balanced");
+        if (made && (is_ssd || kind.len == 0 || str_is(kind, "pd-standard"))) {
+            quota_need(needs, false, is_ssd ? "SSD_TOTAL_GB" : "DISKS_TOTAL_GB",
+                       quota_disk_size(needs, made));
+        }
+    }
+}
+
+/* The cluster's own: rules, and the last versions of the lease with the next one. */
+static void quota_need_resources(struct quota_needs *needs)
+{
+    if (needs->probe->provider->cluster->types[needs->type].is_head) {
+        quota_need(needs, true, RULES, gcp_makes_rules(needs->probe->provider) ? 2 : 0);
+        quota_need(needs, true, TEMPLATES, 6);
+    }
+}
+
 static void quota_count(struct quota_needs *needs)
 {
     const struct probe *probe = needs->probe;
     const json_t *machine = quota_machine(probe, needs->type);
     const json_t *own = json_object_get(machine, "accelerators");
     quota_need_cpus(needs, host_record_number(machine, "guestCpus"));
+    quota_need_disks(needs);
+    quota_need_resources(needs);
     quota_need(needs, false, "INSTANCES", 1);
     quota_need(needs, false, "IN_USE_ADDRESSES", probe_addresses(probe, needs->type));
     for (size_t i = 0; i < json_array_size(own); i++) {
@@ -168,8 +214,9 @@ static struct str quota_remedy(const struct probe *probe, const struct quota_nee
 {
     bool is_address = strcmp(need->metric, "IN_USE_ADDRESSES") == 0;
     return arena_printf(probe->arena,
-                        "lower min_workers%s, or request a larger quota: "
+                        "%s%s, or request a larger quota: "
                         "https://console.cloud.google.com/iam-admin/quotas?project=%.*s",
+                        need->is_own ? "delete what nothing uses: shoal gc" : "lower min_workers",
                         is_address ? ", set provider.use_internal_ips: true" : "",
                         STR_ARG(str_sub(gcp_client_project(probe->provider->client), 0, 80)));
 }
@@ -184,6 +231,9 @@ static void quota_judge(struct probe *probe, const struct quota_need *need, bool
     struct str place = need->is_global ? STR("all regions") : region;
     bool is_short = need->least > limit - usage && !has_own;
     struct finding *finding;
+    if (need->least <= limit && !is_short && need->is_own) {
+        return;
+    }
     if (need->least <= limit && !is_short) {
         buf_addf(fine, "%s%s %lld of %lld in use", fine->len > 0 ? ", " : "", need->metric,
                  (long long)usage, (long long)limit);
@@ -198,7 +248,7 @@ static void quota_judge(struct probe *probe, const struct quota_need *need, bool
                               "need %lld",
                               need->metric, (long long)limit, STR_ARG(place),
                               (long long)need->least)
-                  : probe_add(probe, FINDING_WARNING, "quota",
+                  : probe_add(probe, need->is_own ? FINDING_ERROR : FINDING_WARNING, "quota",
                               "%lld of the project's quota %s of %lld in %.*s are in use; the "
                               "head and min_workers need %lld more",
                               (long long)usage, need->metric, (long long)limit, STR_ARG(place),

@@ -19,12 +19,14 @@ static const struct {
     {"stockout", OUTCOME_CAPACITY},
     {"IP_SPACE_EXHAUSTED", OUTCOME_CAPACITY},
     {"IP_SPACE_EXHAUSTED_WITH_DETAILS", OUTCOME_CAPACITY},
+    {"CONDITION_NOT_MET", OUTCOME_INVALID},      /* a policy of the organization */
     {"UNSUPPORTED_OPERATION", OUTCOME_CAPACITY}, /* preempted while it was created */
     {"QUOTA_EXCEEDED", OUTCOME_QUOTA},
     {"quotaExceeded", OUTCOME_QUOTA},
     {"rateLimitExceeded", OUTCOME_THROTTLED},
     {"userRateLimitExceeded", OUTCOME_THROTTLED},
     {"RESOURCE_OPERATION_RATE_EXCEEDED", OUTCOME_THROTTLED},
+    {"resourceNotReady", OUTCOME_THROTTLED}, /* a network or an instance is just being changed */
     {"SERVICE_ACCOUNT_ACCESS_DENIED", OUTCOME_DENIED},
     {"RESOURCE_ALREADY_EXISTS", OUTCOME_MISMATCH},
     {"RESOURCE_NOT_FOUND", OUTCOME_NOT_FOUND},
@@ -37,6 +39,7 @@ static enum outcome outcome_of_status(int status)
     switch (status) {
     case 400:
     case 405:
+    case 412: /* a policy of the organization; of a fingerprint only where one is sent */
     case 413:
     case 501:
         return OUTCOME_INVALID;
@@ -46,7 +49,6 @@ static enum outcome outcome_of_status(int status)
     case 404:
         return OUTCOME_NOT_FOUND;
     case 409:
-    case 412:
         return OUTCOME_MISMATCH;
     case 429:
         return OUTCOME_THROTTLED;
