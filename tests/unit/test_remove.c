@@ -22,6 +22,7 @@ struct play {
     int64_t shifted_ms;
     int listings; /* of groups and keys, which are empty after the first */
     int volumes;  /* in how many listings one is available */
+    int ending;   /* in how many listings of instances one is shutting down */
     struct provider_answer answer;
     char told[4096];
 };
@@ -86,6 +87,13 @@ static const char *reply_to(struct play *play, const struct script_request *requ
     if (is_action(request, "DescribeInstances") && strstr(request->body, "i-1")) {
         return "<reservationSet><item><instancesSet>" TAGGED(
             "<instanceId>i-1</instanceId>") "</instancesSet></item></reservationSet>";
+    }
+    if (is_action(request, "DescribeInstances") && play->ending > 0) {
+        play->ending--;
+        return "<reservationSet><item><instancesSet><item><instanceId>i-2</instanceId>"
+               "<instanceState><name>terminated</name></instanceState></item>"
+               "<item><instanceId>i-3</instanceId><instanceState><name>shutting-down</name>"
+               "</instanceState></item></instancesSet></item></reservationSet>";
     }
     if (is_action(request, "DescribeVolumes") && play->volumes-- > 0) {
         return "<volumeSet>" TAGGED("<volumeId>vol-1</volumeId>") "</volumeSet>";
@@ -216,6 +224,18 @@ static void test_a_group_that_stays_in_use_is_left_and_the_rest_goes(void **stat
     play_free(play);
 }
 
+/* One may end between the filter and the reply. */
+static void test_instances_that_end_are_waited_for(void **state)
+{
+    struct play *play = play_new();
+    (void)state;
+    play->ending = 1;
+    remove_all(play);
+    assert_int_equal(play->answer.outcome, OUTCOME_DONE);
+    assert_string_equal(play->told, "gone sg-1: \ngone k-1: \n");
+    play_free(play);
+}
+
 /* EC2 may show a volume as available for a moment before it deletes it. */
 static void test_a_volume_that_goes_is_not_left(void **state)
 {
@@ -297,6 +317,7 @@ static void test_an_instance_of_another_cluster_is_never_terminated(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instances_that_end_are_waited_for),
         cmocka_unit_test(test_a_volume_that_goes_is_not_left),
         cmocka_unit_test(test_a_volume_that_stays_is_named),
         cmocka_unit_test(test_only_what_carries_the_uid_is_deleted),

@@ -146,6 +146,9 @@ static bool remove_add_machines(struct aws_workflow *op, const struct xml_elemen
     bool are_ending = true;
     for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
         struct str state = xml_child_text(xml_child(item, "instanceState"), "name");
+        if (str_is(state, "terminated")) {
+            continue; /* since the filter looked at it */
+        }
         are_ending = are_ending && str_is(state, "shutting-down");
         remove_add_left(op, "instance", xml_child_text(item, "instanceId"), state);
     }
