@@ -45,7 +45,7 @@ def test_it_is_enough(front):
 # For each statement a command that fails without it. What `up` and `down` need is tested with them.
 NEEDED = {"Look": "check", "LookAtAccount": "ls", "FindNewestImage": "check", "Launch": "check",
           "LaunchFrom": "check", "MakeKeyGroupAndLease": "check", "TagWhatIsMade": "check",
-          "ChangeOwn": "up", "HeadRole": "check", "ListRoles": "ls", "FindSpotRole": "check",
+          "ChangeOwn": "up", "HeadRole": "check", "ListRoles": "ls",
           "MakeSpotRole": "check", "EncryptDisks": "check"}
 # Those that IAM's simulation shows, so that nothing is refused, and in which account.
 SIMULATED = {"HeadRole": {}, "MakeSpotRole": {"spot_role": 0},

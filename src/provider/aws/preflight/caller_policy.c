@@ -22,8 +22,7 @@ enum scope {
     SCOPE_OWN,      /* everything tagged with the cluster's name */
     SCOPE_ROLE,     /* the head's role and instance profile */
     SCOPE_ROLES,    /* calls of `ls`: leftovers of other clusters */
-    SCOPE_SPOT,     /* the account's role for spot instances */
-    SCOPE_NEW_SPOT, /* its creation */
+    SCOPE_NEW_SPOT, /* the creation of the account's role for spot instances */
     SCOPE_ATTACH,   /* head_policies */
     SCOPE_KEYS,     /* KMS keys of volumes */
     SCOPE_PROFILES, /* instance profiles named in the file */
@@ -47,7 +46,7 @@ static const struct {
     {"servicequotas:GetServiceQuota", SCOPE_LOOK},
     {"ec2:DescribeRegions", SCOPE_ACCOUNT},
     {"pricing:GetProducts", SCOPE_ACCOUNT},
-    {"iam:GetRole", SCOPE_ACCOUNT}, /* of the caller's own role */
+    {"iam:GetRole", SCOPE_ACCOUNT}, /* also of the caller's own role and of that for spot */
     {"iam:SimulatePrincipalPolicy", SCOPE_ACCOUNT},
     {"sts:GetCallerIdentity", SCOPE_ACCOUNT},
     {"ssm:GetParameter", SCOPE_NEWEST},
@@ -77,7 +76,6 @@ static const struct {
     {"iam:DeleteRolePolicy", SCOPE_ROLE},
     {"iam:DetachRolePolicy", SCOPE_ROLE},
     {"iam:GetInstanceProfile", SCOPE_ROLE},
-    {"iam:GetRole", SCOPE_ROLE},
     {"iam:ListAttachedRolePolicies", SCOPE_ROLE},
     {"iam:ListRolePolicies", SCOPE_ROLE},
     {"iam:PassRole", SCOPE_ROLE},
@@ -89,7 +87,6 @@ static const struct {
     {"iam:ListInstanceProfiles", SCOPE_ROLES},
     {"iam:ListRoleTags", SCOPE_ROLES},
     {"iam:ListRoles", SCOPE_ROLES},
-    {"iam:GetRole", SCOPE_SPOT},
     {"iam:CreateServiceLinkedRole", SCOPE_NEW_SPOT},
     {"iam:AttachRolePolicy", SCOPE_ATTACH},
     {"iam:GetInstanceProfile", SCOPE_PROFILES},
@@ -107,7 +104,6 @@ static const char *const names[SCOPE_COUNT] = {
     [SCOPE_OWN] = "ChangeOwn",
     [SCOPE_ROLE] = "HeadRole",
     [SCOPE_ROLES] = "ListRoles",
-    [SCOPE_SPOT] = "FindSpotRole",
     [SCOPE_NEW_SPOT] = "MakeSpotRole",
     [SCOPE_ATTACH] = "AttachHeadPolicies",
     [SCOPE_KEYS] = "EncryptDisks",
@@ -138,7 +134,6 @@ static bool is_needed(const struct caller_policy_writer *writer, enum scope scop
     switch (scope) {
     case SCOPE_ROLE:
         return makes_role;
-    case SCOPE_SPOT:
     case SCOPE_NEW_SPOT:
         return has_spot;
     case SCOPE_ATTACH:
@@ -249,7 +244,6 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
     case SCOPE_NEWEST:
         return json_sprintf("arn:%s:ssm:%.*s::parameter/aws/service/*", writer->partition,
                             STR_ARG(writer->region));
-    case SCOPE_SPOT:
     case SCOPE_NEW_SPOT:
         return json_sprintf("arn:%s:iam::*:role/aws-service-role/spot.amazonaws.com/" SPOT_ROLE,
                             writer->partition);
