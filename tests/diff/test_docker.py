@@ -37,7 +37,7 @@ class Ssh:
         self.cluster_name, self.env = cluster_name, env
 
     def run(self, command, with_output=False, **_):
-        done = subprocess.run(["bash", "-c", command], env=self.env, check=True, timeout=60,
+        done = subprocess.run(["bash", "-c", command], env=self.env, check=True, timeout=600,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         return done.stdout
 
@@ -58,10 +58,10 @@ def theirs(config, is_head, mounts, env):
 
 def ours(path, node_type, env):
     done = subprocess.run([conftest.program("tests", "setup_probe"), str(path), node_type],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=600, check=True)
     step = next(s for s in json.loads(done.stdout) if s["kind"] == "container start")
     subprocess.run([conftest.program("src", "cli", "shoal"), "node", "container"], check=True,
-                   env={**env, **dict(step["variables"])}, timeout=60, stdout=subprocess.DEVNULL)
+                   env={**env, **dict(step["variables"])}, timeout=600, stdout=subprocess.DEVNULL)
 
 
 def without_folder(word, folder):

@@ -72,7 +72,7 @@ class Probe:
 
     def end(self):
         """What it logged. A sanitizer's report makes it fail."""
-        log = self.process.communicate(timeout=60)[1].decode()
+        log = self.process.communicate(timeout=600)[1].decode()
         assert self.process.returncode == 0, log[-2000:]
         return log
 

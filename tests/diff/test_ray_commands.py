@@ -48,7 +48,7 @@ def table():
 def options_of_shoal(shoal, name):
     """The options in its help; None if Shoal has no such command."""
     done = subprocess.run([shoal, name, "--help"], capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=600)
     if done.returncode != 0:
         return None
     text = done.stdout.partition("\nOptions:\n")[2]

@@ -59,7 +59,7 @@ def _python(venv, tmp_path):
     def run_python(code, *words, **env):
         done = subprocess.run(
             [venv / "bin/python", "-I", "-c", code, *words], capture_output=True, text=True,
-            check=False, cwd=tmp_path, timeout=60,
+            check=False, cwd=tmp_path, timeout=600,
             env={"PATH": os.defpath, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **env})
         assert done.returncode == 0, done.stderr
         return done.stdout
