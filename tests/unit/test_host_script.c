@@ -202,7 +202,7 @@ static void put_record_of_container(const char *id)
 /* A container with the name of the cluster's runs; `said` is what docker says about it. */
 static bool is_container_stopped(const char *recorded, const char *said, struct arena *arena)
 {
-    struct host_stop stop = {.container = STR("ray_box")};
+    struct host_stop stop = {.container = STR("ray_box"), .cluster = STR("demo")};
     char fake[600];
     remove(path_of("stopped"));
     put_record_of_container(recorded);
@@ -227,6 +227,9 @@ static void a_container_of_another_user_is_not_stopped(void **state)
     (void)state;
     assert_false(is_container_stopped("", "null", &arena));
     assert_false(is_container_stopped("abc", "{\"a\":\"shoal-cluster\"} /data", &arena));
+    assert_false(is_container_stopped("", "{\"shoal-cluster\":\"demo-2\"}", &arena));
+    snprintf(mounts, sizeof(mounts), "null %s/.shoal/mounts/demo-2/x", home);
+    assert_false(is_container_stopped("", mounts, &arena));
     assert_true(is_container_stopped("0abc", "null", &arena));
     assert_true(is_container_stopped("", "{\"shoal-cluster\":\"demo\"}", &arena));
     snprintf(mounts, sizeof(mounts), "null /data %s/.shoal/mounts/demo/x", home);

@@ -87,8 +87,8 @@ static const char facts[] =
  * found through its control group. `ray stop` ends what it can in its own time; what is left of the
  * raylet and the GCS is killed.
  *
- * A container with the cluster's name for it may be another user's: ours is in the record of the
- * machine, has a label, or mounts our folder (node_container.c).
+ * A container with the cluster's name for it may be another user's or another cluster's: ours is in
+ * the record of the machine, has our label, or mounts our folder (node_container.c).
  */
 static const char stopping[] =
     "mine() {\n"
@@ -133,7 +133,7 @@ static const char stopping[] =
     "    grep -qs \"\\\"id\\\": *\\\"$1\\\"\" \"$HOME/.shoal/container.json\" ||\n"
     "        $p container inspect -f '{{json .Config.Labels}}{{range .Mounts}} {{.Source}}{{end}}' "
     "\"$1\" </dev/null 2>/dev/null |\n"
-    "        grep -qF -e '\"" HOST_CONTAINER_LABEL "\":' -e \" $HOME/.shoal/mounts/\"\n"
+    "        grep -qF -e \"$label\" -e \" $HOME/.shoal/mounts/$cluster/\"\n"
     "}\n"
     "own_containers() {\n"
     "    if all=$($p ps -q --no-trunc -f \"name=^$slash$c\\$\" 2>&1 </dev/null); then\n"
@@ -167,6 +167,9 @@ static void add_stop(struct buf *out, const struct host_stop *stop)
         buf_addf(out, "p=%s\nslash=%s\nc=", stop->is_podman ? "podman" : "docker",
                  stop->is_podman ? "" : "/");
         shell_quote(out, stop->container);
+        buf_add_c(out, "\ncluster=");
+        shell_quote(out, stop->cluster);
+        buf_add_c(out, "\nlabel='\"" HOST_CONTAINER_LABEL "\":\"'$cluster'\"'");
         buf_add_c(out, "\n! command -v $p >/dev/null || end_container\n");
     }
     buf_add_c(out, "is_stopped\n");

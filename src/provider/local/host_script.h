@@ -31,6 +31,7 @@ enum { HOST_SCRIPT_BYTES_MAX = 8 * 1024 * 1024, HOST_UID_CHARS = 32, HOST_RAYS_M
 struct host_stop {
     bool is_head;         /* also the cluster's service */
     struct str container; /* name of the container; empty: none */
+    struct str cluster;   /* what the container's label and mounts must name */
     bool is_podman;
 };
 
