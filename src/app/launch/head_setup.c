@@ -22,6 +22,7 @@ struct head_setup {
     struct node_log log;
     struct loop_timer *slow;
     bool is_refused; /* ssh gets through, but the head does not accept it, or is not accepted */
+    bool is_over;    /* a later connection starts nothing */
 };
 
 static int64_t head_setup_now_ms(const struct head_setup *setup)
@@ -42,6 +43,7 @@ static void head_setup_show(struct head_setup *setup, enum node_phase phase, str
 
 static void head_setup_finish(struct head_setup *setup, bool is_ok, const struct err *err)
 {
+    setup->is_over = true;
     setup->input.hooks.done(setup->input.hooks.context, is_ok, err);
 }
 
@@ -152,6 +154,9 @@ static void head_setup_on_hello(void *context, const struct node_hello *hello)
 {
     struct head_setup *setup = context;
     struct err err;
+    if (setup->is_over) {
+        return;
+    }
     if (!cluster_state_pin_greeted(setup->input.state, setup->input.place.machine, hello, &err)) {
         head_setup_fail(setup, &err);
         return;
