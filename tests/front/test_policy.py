@@ -10,12 +10,16 @@ SOON = {"SHOAL_TEST_TIMES": "horizon=500,call_timeout=500"}  # listings do not l
 DENIED = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}
 
 
+LICENSE = "arn:aws:license-manager:us-west-2:123456789012:license-configuration:lic-1"
+
+
 def cluster(front, **more):
-    """With spot workers, so that every call happens that a launch may need."""
+    """With licensed spot workers, so that every call happens that a launch may need."""
     file = front.cluster("demo", workers=1, **more)
     file["available_node_types"]["worker"] = copy.deepcopy(file["available_node_types"]["worker"])
-    file["available_node_types"]["worker"]["node_config"]["InstanceMarketOptions"] = {
-        "MarketType": "spot"}
+    file["available_node_types"]["worker"]["node_config"].update(
+        InstanceMarketOptions={"MarketType": "spot"},
+        LicenseSpecifications=[{"LicenseConfigurationArn": LICENSE}])
     return file
 
 

@@ -207,6 +207,20 @@ static json_t *kinds(const struct caller_policy_writer *writer, const char *cons
     return list;
 }
 
+/* What a launch may name. */
+static json_t *launch_arns(const struct caller_policy_writer *writer)
+{
+    static const char *const from[] = {
+        "image",           "subnet",   "security-group",       "key-pair",
+        "launch-template", "snapshot", "capacity-reservation", "dedicated-host",
+        "placement-group", NULL};
+    json_t *list = kinds(writer, from);
+    json_array_append_new(list,
+                          json_sprintf("arn:%s:license-manager:%.*s:*:license-configuration:*",
+                                       writer->partition, STR_ARG(writer->region)));
+    return list;
+}
+
 static json_t *role_arns(const struct caller_policy_writer *writer)
 {
     /* IAM checks a role that does not exist yet without its path. */
@@ -225,17 +239,13 @@ static json_t *caller_policy_resources_of(const struct caller_policy_writer *wri
 {
     static const char *const made[] = {"instance", "volume", "network-interface",
                                        "spot-instances-request", NULL};
-    static const char *const from[] = {
-        "image",           "subnet",   "security-group",       "key-pair",
-        "launch-template", "snapshot", "capacity-reservation", "dedicated-host",
-        "placement-group", NULL};
     static const char *const around[] = {"launch-template", "security-group", "key-pair", "vpc",
                                          NULL};
     switch (scope) {
     case SCOPE_MAKE:
         return kinds(writer, made);
     case SCOPE_FROM:
-        return kinds(writer, from);
+        return launch_arns(writer);
     case SCOPE_AROUND:
         return kinds(writer, around);
     case SCOPE_ROLE:
