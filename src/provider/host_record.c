@@ -262,6 +262,11 @@ const json_t *host_record_unused(const json_t *record, struct str host)
     return json_object_get(json_object_get(record, "unused"), key);
 }
 
+bool host_record_is_unclean(const json_t *record, struct str host)
+{
+    return json_is_true(json_object_get(host_record_unused(record, host), "unclean"));
+}
+
 void host_record_set_unused(json_t *record, struct str host, struct str why, int64_t now,
                             bool is_unclean)
 {

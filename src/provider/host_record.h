@@ -85,11 +85,13 @@ void host_record_forget_ended(json_t *record);
 
 /* ---- hosts that are not used for a while ---- */
 
-/* The pauses grow with each failure in a row. `is_unclean`: Ray may still run there. */
+/* The pauses grow with each failure in a row. `is_unclean`: Ray may still run there, or the host
+ * may have a record of this cluster. */
 void host_record_set_unused(json_t *record, struct str host, struct str why, int64_t now,
                             bool is_unclean);
 void host_record_set_used(json_t *record, struct str host);
 const json_t *host_record_unused(const json_t *record, struct str host);
+bool host_record_is_unclean(const json_t *record, struct str host);
 
 /* ---- launches ---- */
 

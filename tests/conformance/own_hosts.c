@@ -2,10 +2,17 @@
 #include "conform.h"
 
 #include "base/panic.h"
+#include "base/rng.h"
 #include "provider/local/local_provider.h"
 #include "shell_hosts.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 enum { WORKERS = 24 };
+
+static struct arena faults_arena = ARENA_HEAP;
+static struct rng dice;
 
 /* Scripts until this machine sleeps, and for how long; 0: it does not. */
 static int64_t scripts_left;
@@ -22,11 +29,41 @@ bool own_hosts_have_jumped(void)
     return scripts_left == 0;
 }
 
+/* A connection that fails: nothing was run, or its output is lost. */
+struct lost_script {
+    host_result_fn *done;
+    void *context;
+};
+
+static void on_lost_script(void *context, const struct host_result *result)
+{
+    struct lost_script *lost = context;
+    struct host_result failed = {.status = 255, .output = STR("")};
+    (void)result;
+    err_set(&failed.err, ERR_IO, "the connection was lost");
+    lost->done(lost->context, &failed);
+}
+
+/* HOST_FAULTS: of 1000 scripts, how many. */
+static bool is_fault(void)
+{
+    const char *faults = getenv("HOST_FAULTS");
+    return faults && rng_chance(&dice, strtol(faults, NULL, 10));
+}
+
 static void *run_script(void *context, const struct host_task *task, host_result_fn *done,
                         void *done_context)
 {
     const struct host_reach *shells = context;
-    void *handle = shells->run(shells->context, task, done, done_context);
+    struct host_task faulty = *task;
+    if (is_fault()) {
+        struct lost_script *lost = ARENA_NEW(&faults_arena, struct lost_script);
+        *lost = (struct lost_script){done, done_context};
+        faulty.script = rng_chance(&dice, 500) ? STR("exit 255\n") : task->script;
+        done = on_lost_script;
+        done_context = lost;
+    }
+    void *handle = shells->run(shells->context, &faulty, done, done_context);
     if (scripts_left > 0 && --scripts_left == 0) {
         cloud_jump(jump_ms);
     }
@@ -54,6 +91,7 @@ struct provider *own_hosts_provider(struct cloud *cloud, const struct options *o
     struct host_reach *shells = ARENA_NEW(&cloud->arena, struct host_reach);
     struct provider *provider;
     struct err err;
+    dice.state = (uint64_t)getpid();
     *hosts = (struct shell_hosts){.children = cloud->children, .folder = options->image};
     *shells = shell_hosts_reach(hosts);
     struct local_setup setup = {.loop = cloud->loop,

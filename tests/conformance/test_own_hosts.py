@@ -163,9 +163,13 @@ def test_a_shared_home_is_an_error(hosts, monkeypatch):
     assert "network file system" in head["unused"]["h1"]["why"]
 
 
-def test_launches_with_kills(hosts):
-    """Killed at random: every record on a host is that of a node that the head knows."""
+@pytest.mark.parametrize("faults", [0, 20, 100])
+def test_launches_with_kills(hosts, monkeypatch, faults):
+    """Killed at random, and of 1000 connections `faults` fail, before or after the script ran. Every
+    record on a host is that of a node that the head knows, or the head knows that the host did not
+    answer."""
     dice = random.Random(3)
+    monkeypatch.setenv("HOST_FAULTS", str(faults))
     words = ("--journal", hosts.folder / "journal", "--count", 20)
     for seed in range(4):
         child = hosts.start("launches", *words, "--seed", seed)
@@ -173,11 +177,15 @@ def test_launches_with_kills(hosts):
         child.kill()
         child.communicate()
     status, out, err = hosts.run("launches", *words, "--seed", 99)
+    monkeypatch.setenv("HOST_FAULTS", "0")
     assert status == 0, out + err
     records = hosts.records()
     head = records.pop("h0")
     nodes = {node["host"]: node for node in head["nodes"] if node["state"] != "gone"}
-    ours = {host: record["id"] for host, record in records.items()}
+    silent = {host for host, row in head.get("unused", {}).items()
+              if "ssh" in row["why"] and host not in nodes}
+    assert faults or not silent
+    ours = {host: record["id"] for host, record in records.items() if host not in silent}
     assert ours == {host: node["id"] for host, node in nodes.items() if host != "h0"}
     assert all(record["uid"] == head["uid"] for record in records.values())
     status, out, err = hosts.run("remove")

@@ -5,6 +5,7 @@
  * Files in the folder of a host:
  *
  *     down     the host does not answer
+ *     mute     scripts run, and their output is lost; only the text of this file arrives
  *     ray      a raylet runs there as long as a script; the text is its RAY_CLOUD_INSTANCE_ID
  *     host/    what /var/tmp/shoal-host is on a real host
  */

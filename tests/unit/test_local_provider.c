@@ -30,6 +30,8 @@ struct scene {
     size_t machines;
     /* when a script for `at` is about to run, the head's lease gets another holder */
     const char *at;
+    /* what arrives of the first write to h1; NULL: all */
+    const char *received;
 };
 
 /* ---- files of hosts ---- */
@@ -161,6 +163,11 @@ static void before(void *context, const struct host_task *task)
     if (scene->at && str_is(task->host, scene->at)) {
         scene->at = NULL;
         another_holder(scene);
+    }
+    bool is_write = str_find(task->script, "SHOAL_RECORD") != SIZE_MAX;
+    if (scene->received && is_write && str_is(task->host, "h1")) {
+        put(scene, "h1/mute", scene->received);
+        scene->received = NULL;
     }
 }
 
@@ -672,6 +679,56 @@ static void a_former_address_of_the_head_is_not_freed_as_a_worker(void **state)
     close_scene(scene);
 }
 
+/* The reply to the claim of h1 is lost, in this call or in the call before. */
+static void a_host_that_was_given_up_is_freed_in_the_end(void **state)
+{
+    (void)state;
+    for (int calls = 1; calls <= 2; calls++) {
+        struct scene *scene = open_scene();
+        assert_int_equal(take(scene, ""), OUTCOME_DONE);
+        scene->received = calls == 1 ? "" : "shoal-host 1\n";
+        struct str call = draft(scene, "t-1", 1, 1);
+        if (calls == 2) {
+            assert_int_equal(launch(scene, call), OUTCOME_UNKNOWN);
+            put(scene, "h1/down", "");
+        }
+        assert_int_equal(launch(scene, call), OUTCOME_DONE);
+        assert_string_equal(state_on(scene, "h2"), NODE_RUNNING);
+        assert_string_equal(state_on(scene, "h1"), "");
+        assert_string_equal(text_in(scene, "h1", "token"), "t-1");
+        put_work(scene, "h1");
+        remove(scene_path(scene, "h1/mute"));
+        remove(scene_path(scene, "h1/down"));
+        assert_int_equal(terminate(scene, "h2@1.1"), OUTCOME_DONE);
+        scene->provider->ops->remove(scene->provider, on_things, scene);
+        loop_run(scene->loop);
+        assert_int_equal(scene->outcome, OUTCOME_DONE);
+        assert_true(was_stopped(scene, "h1"));
+        assert_null(text_in(scene, "h1", "token"));
+        assert_null(text_in(scene, "h0", "uid"));
+        close_scene(scene);
+    }
+}
+
+/* It still has a record of the cluster: the head's record stays until it has not. */
+static void a_host_that_was_given_up_and_is_silent_is_left(void **state)
+{
+    struct scene *scene = open_scene();
+    (void)state;
+    assert_int_equal(take(scene, ""), OUTCOME_DONE);
+    scene->provider->ops->prepare(scene->provider, STR("ssh-ed25519 AAAA me"), on_things, scene);
+    loop_run(scene->loop);
+    json_t *head = get_record(scene, "h0");
+    host_record_set_unused(head, STR("h1"), STR("it did not answer"), time(NULL), true);
+    put_record(scene, "h0", head);
+    json_decref(head);
+    put(scene, "h1/down", "");
+    scene->provider->ops->remove(scene->provider, on_things, scene);
+    loop_run(scene->loop);
+    assert_non_null(text_in(scene, "h0", "uid"));
+    close_scene(scene);
+}
+
 /* ---- files that no process uses ---- */
 
 /* systemd-tmpfiles deletes what is older than 30 days in /var/tmp, by its access, modification and
@@ -719,6 +776,8 @@ int main(void)
         cmocka_unit_test(a_host_that_does_not_answer_is_not_noted_as_freed),
         cmocka_unit_test(a_head_that_has_a_new_cluster_is_not_stopped),
         cmocka_unit_test(an_unclean_host_is_not_used_because_it_answers),
+        cmocka_unit_test(a_host_that_was_given_up_is_freed_in_the_end),
+        cmocka_unit_test(a_host_that_was_given_up_and_is_silent_is_left),
         cmocka_unit_test(a_worker_with_a_ray_of_the_user_is_not_used),
         cmocka_unit_test(a_head_with_a_ray_of_the_user_is_not_used),
         cmocka_unit_test(a_ray_that_starts_during_the_claim_is_left_alone),

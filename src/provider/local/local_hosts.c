@@ -310,7 +310,7 @@ static enum local_edit edit_answering(struct local_call *call)
     for (size_t i = 0; i < operation->thing_count; i++) {
         struct str host = operation->things[i].id;
         const json_t *unused = host_record_unused(call->record, host);
-        if (unused && !json_is_true(json_object_get(unused, "unclean"))) {
+        if (unused && !host_record_is_unclean(call->record, host)) {
             host_record_set_used(call->record, host);
             is_changed = true;
         }
@@ -443,14 +443,15 @@ static void on_keys_removed(struct local_operation *operation)
         const struct local_call *call = &operation->calls[i];
         struct str host = local_host_of(operation->provider, call->host);
         const struct local_call *unfreed = failed_freeing(operation, call->host);
-        if (unfreed) {
-            tell_former(operation, host, unfreed->err.text);
-        } else if (call->host >= operation->provider->host_count && call->outcome != OUTCOME_DONE) {
-            tell_former(operation, host, call->err.text);
-        } else if (call->outcome == OUTCOME_DONE && call->reply.was_changed) {
+        const struct local_call *failed = unfreed                         ? unfreed
+                                          : call->outcome != OUTCOME_DONE ? call
+                                                                          : NULL;
+        if (failed && call->host >= operation->provider->host_count) {
+            tell_former(operation, host, failed->err.text);
+        } else if (!failed && call->reply.was_changed) {
             local_hosts_add_thing(operation, "ssh key", host)->is_gone = true;
-        } else if (call->outcome != OUTCOME_DONE && has_key(operation, call->host)) {
-            struct str why = str_sub(str_from(call->err.text), 0, RESOURCE_NOTE_MAX);
+        } else if (failed && has_key(operation, call->host)) {
+            struct str why = str_sub(str_from(failed->err.text), 0, RESOURCE_NOTE_MAX);
             local_hosts_add_thing(operation, "ssh key", host)->note = arena_printf(
                 &operation->arena,
                 "%.*s. Run shoal down again when it answers, or remove it from worker_ips",
@@ -472,14 +473,22 @@ static void on_former_freed(struct local_operation *operation)
     all_hosts(operation, prepare_key, on_keys_removed);
 }
 
+/* Hosts that the file no longer names, and those that were given up: they may have a record of this
+ * cluster although none of its nodes is there. */
 static void free_former(struct local_operation *operation)
 {
-    size_t count;
+    const struct local_provider *provider = operation->provider;
+    size_t count = 0;
     add_former(operation);
-    count = operation->former_count;
-    size_t *hosts = ARENA_ARRAY(&operation->arena, count, size_t);
-    for (size_t i = 0; i < count; i++) {
-        hosts[i] = operation->provider->host_count + i;
+    size_t *hosts = ARENA_ARRAY(&operation->arena, provider->host_count + operation->former_count,
+                                size_t);
+    for (size_t i = 1; i < provider->host_count; i++) {
+        if (host_record_is_unclean(operation->head, local_host_of(provider, i))) {
+            hosts[count++] = i;
+        }
+    }
+    for (size_t i = 0; i < operation->former_count; i++) {
+        hosts[count++] = provider->host_count + i;
     }
     local_each(operation, hosts, count, prepare_former, on_former_freed);
 }

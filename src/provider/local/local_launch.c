@@ -86,12 +86,15 @@ static bool local_launch_check_lease(struct local_call *call)
 
 static enum local_edit edit_reserve(struct local_call *call)
 {
-    const struct local_operation *operation = call->operation;
+    struct local_operation *operation = call->operation;
     const struct local_provider *provider = operation->provider;
     if (!local_launch_check_lease(call)) {
         return EDIT_LEAVE;
     }
     host_record_forget_ended(call->record);
+    if (operation->rounds == 0) {
+        operation->is_repeated = host_record_count(call->record, operation->draft.token) > 0;
+    }
     if (!host_record_reserve(call->record, &operation->draft, provider->choices,
                              provider->host_count, operation->rounds > 0, call->reply.now)) {
         call->outcome = OUTCOME_MISMATCH;
@@ -179,7 +182,8 @@ static void drop_node(json_t *record, const json_t *node)
     }
 }
 
-/* A claim whose effect is unknown stays as it is: the launch is repeated. */
+/* A claim whose effect is unknown stays as it is: the launch is repeated. A host that does not
+ * answer is given up. If this claim or an earlier one of the launch wrote, it may have its record. */
 static enum local_edit edit_confirm(struct local_call *call)
 {
     struct local_operation *operation = call->operation;
@@ -199,8 +203,10 @@ static enum local_edit edit_confirm(struct local_call *call)
             host_record_set_state(node, NODE_RUNNING, STR(""), now);
             host_record_set_used(call->record, host);
         } else if (claim->outcome == OUTCOME_CAPACITY || claim->reply.end == HOST_UNREACHED) {
+            bool is_unclean = claim->outcome != OUTCOME_CAPACITY &&
+                              (claim->has_written || operation->is_repeated);
             drop_node(call->record, node);
-            host_record_set_unused(call->record, host, str_from(claim->err.text), now, false);
+            host_record_set_unused(call->record, host, str_from(claim->err.text), now, is_unclean);
         }
     }
     return EDIT_WRITE;

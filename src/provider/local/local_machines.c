@@ -133,9 +133,8 @@ static bool note_check(const struct local_call *call, json_t *record, int64_t no
     if (call->outcome == OUTCOME_DONE) {
         host_record_set_used(record, host);
     } else {
-        const json_t *unused = host_record_unused(record, host);
-        bool is_unclean = json_is_true(json_object_get(unused, "unclean"));
-        host_record_set_unused(record, host, str_from(call->err.text), now, is_unclean);
+        host_record_set_unused(record, host, str_from(call->err.text), now,
+                               host_record_is_unclean(record, host));
     }
     return true;
 }

@@ -234,6 +234,7 @@ static void send_swap(struct local_call *call, bool is_removal)
         return;
     }
     call->is_writing = true;
+    call->has_written = true;
     local_operation_send(call, buf_str(&script), call->stops ? STOP_MS : QUICK_MS);
 }
 

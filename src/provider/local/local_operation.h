@@ -68,6 +68,7 @@ struct local_call {
     bool stops;  /* stop what runs there before the record is written or removed */
     bool starts; /* start the dead-man switch */
     bool is_writing;
+    bool has_written; /* a write was sent */
     int tries;
     enum outcome outcome; /* DONE, UNKNOWN or what the edit says */
     struct err err;
@@ -108,6 +109,7 @@ struct local_operation {
     size_t tag_count;
     int64_t lease_ms;
     int rounds;
+    bool is_repeated; /* an earlier call of this launch has reserved hosts */
     bool is_by_name, has_unknown, keeps_uid;
     json_t **found_records; /* of workers, owned */
     size_t found_count;

@@ -137,9 +137,8 @@ bool local_provider_open(const struct local_setup *setup, const struct provider_
     provider->loop = setup->loop;
     provider->setup = *setup;
     provider->cluster = cluster;
-    provider->stop = (struct host_stop){.container = setup->container,
-                                        .cluster = cluster->name,
-                                        .is_podman = setup->is_podman};
+    provider->stop = (struct host_stop){
+        .container = setup->container, .cluster = cluster->name, .is_podman = setup->is_podman};
     arena_init(&provider->arena);
     if (!add_hosts(provider, err) || !random_id(&provider->arena, &provider->nonce, err)) {
         local_close(&provider->base);
