@@ -321,13 +321,12 @@ static void every_region_has_its_own_pace(void **state)
     scene_close(&scene);
 }
 
-static void a_bucket_paces_calls(void **state)
+static int64_t time_of_six_calls(void)
 {
     struct script script = SCRIPT(fine);
     struct scene scene;
     struct heard heard[6];
     struct aws_request request;
-    (void)state;
     scene_open(&scene, play, &script);
     scene_start_with_keys(&scene);
     struct aws_lane *lane = aws_lane_of(scene.client, AWS_EC2, scene.client->region, PACE_CHANGE);
@@ -339,7 +338,7 @@ static void a_bucket_paces_calls(void **state)
         aws_call_start(scene.client, &request);
     }
     loop_run(scene.loop);
-    assert_in_range(loop_now_ms(scene.loop) - start, 150, 2000);
+    int64_t took_ms = loop_now_ms(scene.loop) - start;
     for (size_t i = 0; i < ARRAY_LEN(heard); i++) {
         assert_int_equal(heard[i].calls, 1);
         assert_int_equal(heard[i].reply.is_ok, i < 5);
@@ -347,6 +346,19 @@ static void a_bucket_paces_calls(void **state)
     assert_string_equal(heard[5].code, "Deadline");
     assert_false(heard[5].reply.may_have_acted);
     scene_close(&scene);
+    return took_ms;
+}
+
+/* A busy machine needs several tries to be in time. */
+static void a_bucket_paces_calls(void **state)
+{
+    int64_t took_ms = INT64_MAX;
+    (void)state;
+    for (int i = 0; i < 10 && took_ms > 2000; i++) {
+        took_ms = time_of_six_calls();
+        assert_true(took_ms >= 150);
+    }
+    assert_true(took_ms <= 2000);
 }
 
 struct canceller {
