@@ -165,9 +165,9 @@ def test_a_shared_home_is_an_error(hosts, monkeypatch):
 
 @pytest.mark.parametrize("faults", [0, 20, 100])
 def test_launches_with_kills(hosts, monkeypatch, faults):
-    """Killed at random, and of 1000 connections `faults` fail, before or after the script ran. Every
-    record on a host is that of a node that the head knows, or the head knows that the host did not
-    answer."""
+    """Killed at random, and of 1000 connections `faults` fail, before or after the script ran.
+    Every record on a host is that of a node that the head knows, or the head knows that the host
+    did not answer."""
     dice = random.Random(3)
     monkeypatch.setenv("HOST_FAULTS", str(faults))
     words = ("--journal", hosts.folder / "journal", "--count", 20)

@@ -183,7 +183,8 @@ static void drop_node(json_t *record, const json_t *node)
 }
 
 /* A claim whose effect is unknown stays as it is: the launch is repeated. A host that does not
- * answer is given up. If this claim or an earlier one of the launch wrote, it may have its record. */
+ * answer is given up. It may have its record, if this claim or an earlier one of the launch
+ * wrote. */
 static enum local_edit edit_confirm(struct local_call *call)
 {
     struct local_operation *operation = call->operation;
