@@ -23,6 +23,7 @@ struct service {
     bool is_silent;   /* no answers at all */
     bool has_rotated; /* the reply has a new refresh token */
     char body[1024];  /* of the last question for a token */
+    char bearer[64];  /* who asked for the token of another account */
     char text[256];
 };
 
@@ -65,6 +66,16 @@ static struct script_answer issue(struct service *service, const struct script_r
                                   .headers = "Content-Type: application/json\r\n"};
 }
 
+static struct script_answer impersonate(struct service *service,
+                                        const struct script_request *request)
+{
+    const char *bearer = strstr(request->head, "Bearer ");
+    snprintf(service->bearer, sizeof(service->bearer), "%.*s",
+             (int)(bearer ? strcspn(bearer, "\r") : 0), bearer ? bearer : "");
+    return (struct script_answer){.body = "{\"accessToken\":\"of-the-account\","
+                                          "\"expireTime\":\"2099-01-01T00:00:00Z\"}"};
+}
+
 static struct script_answer serve(void *context, const struct script_request *request)
 {
     struct service *service = context;
@@ -75,6 +86,9 @@ static struct script_answer serve(void *context, const struct script_request *re
     }
     if (strcmp(target, "/token") == 0 || strstr(target, "/default/token?scopes=")) {
         return issue(service, request);
+    }
+    if (strstr(target, "/serviceAccounts/sa:generateAccessToken")) {
+        return impersonate(service, request);
     }
     if (strcmp(target, "/") == 0) {
         service->pings++;
@@ -475,6 +489,32 @@ static void test_given_credentials(void **state)
     stage_close(&stage);
 }
 
+/* The identity's own token has rights only to ask for that of the service account. */
+static void the_token_is_that_of_the_impersonated_account(void **state)
+{
+    struct stage stage;
+    struct call call;
+    char text[768];
+    (void)state;
+    stage_open(&stage);
+    snprintf(text, sizeof(text),
+             "{\"type\":\"external_account\",\"audience\":\"//iam/pool\","
+             "\"subject_token_type\":\"urn:ietf:params:oauth:token-type:jwt\","
+             "\"token_url\":\"http://%s/token\",\"credential_source\":{\"file\":\"%s/key.json\"},"
+             "\"service_account_impersonation_url\":"
+             "\"http://%s/v1/projects/-/serviceAccounts/sa:generateAccessToken\"}",
+             stage.host, stage.folder, stage.host);
+    stage_write(&stage, text); /* it is its own subject token */
+    stage_set(&stage, "GOOGLE_APPLICATION_CREDENTIALS", stage.path);
+    call_run(&stage, &call);
+    assert_string_equal(call.text, "");
+    assert_string_equal(call.token, "of-the-account");
+    assert_string_equal(stage.service.bearer, "Bearer sEcReT-0001");
+    assert_non_null(strstr(stage.service.body, "%2Fauth%2Fiam&"));
+    assert_int_equal(stage.service.requests, 2);
+    stage_close(&stage);
+}
+
 static void test_broken_files(void **state)
 {
     static const char *const rows[][2] = {
@@ -616,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_expired_on_arrival),
         cmocka_unit_test(test_secrets_are_registered),
         cmocka_unit_test(test_given_credentials),
+        cmocka_unit_test(the_token_is_that_of_the_impersonated_account),
         cmocka_unit_test(test_broken_files),
         cmocka_unit_test(test_metadata_is_asked_once),
         cmocka_unit_test(test_metadata_failures),

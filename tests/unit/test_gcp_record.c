@@ -9,6 +9,10 @@
 #define OPERATION "{\"name\":\"operation-1\",\"status\":\"DONE\"}"
 #define EXPIRED "\\\"epoch\\\":7,\\\"holder\\\":\\\"old\\\",\\\"until\\\":1"
 #define HELD "\\\"epoch\\\":9,\\\"holder\\\":\\\"other\\\",\\\"until\\\":9999999999"
+#define INSTANCE                                                                           \
+    "{\"items\":{\"zones/us-a\":{\"instances\":[{\"name\":\"w-1\",\"status\":\"RUNNING\"," \
+    "\"zone\":\"https://x/zones/us-a\",\"labels\":{\"ray-cluster-name\":\"demo\","         \
+    "\"shoal-cluster-uid\":\"there\"}}]}}}"
 #define VERSION(number, lease)                                                          \
     "{\"name\":\"" CHAIN number "\",\"properties\":{\"metadata\":{\"items\":[{\"key\":" \
     "\"shoal-record\",\"value\":\"{\\\"cluster\\\":\\\"demo\\\",\\\"uid\\\":\\\"u\\\"," \
@@ -22,11 +26,12 @@ struct stage {
     char written[TEXT_MAX], text[3 * TEXT_MAX], deleted[256];
     int inserts, deletes, delete_status;
     int instance_lists;
+    const char *instances; /* NULL: none */
     size_t machines;
     struct gcp_stage gcp;
     int answered;
     enum outcome outcome;
-    char holder[64];
+    char holder[64], uid[64];
     uint64_t epoch;
 };
 
@@ -53,7 +58,7 @@ static struct script_answer serve(void *context, const struct script_request *re
     if (strcmp(request->method, "GET") == 0) {
         if (strstr(request->target, "aggregated/instances")) {
             stage->instance_lists++;
-            return (struct script_answer){.body = "{}"};
+            return (struct script_answer){.body = stage->instances ? stage->instances : "{}"};
         }
         return list(stage);
     }
@@ -89,20 +94,26 @@ static void on_lease(void *context, const struct provider_answer *answer,
     stage->epoch = lease ? lease->epoch : 0;
     snprintf(stage->holder, sizeof(stage->holder), "%.*s",
              STR_ARG(lease ? lease->holder : STR("")));
+    snprintf(stage->uid, sizeof(stage->uid), "%.*s", STR_ARG(lease ? lease->uid : STR("")));
     loop_stop(stage->gcp.loop);
 }
 
-static void stage_take(struct stage *stage, bool is_new)
+static void stage_take_with(struct stage *stage, bool may_create, bool is_new)
 {
     struct take_request request = {.holder = STR("me"),
                                    .lease_ms = 60000,
-                                   .may_create = true,
+                                   .may_create = may_create,
                                    .is_new = is_new,
                                    .key = STR("ssh-ed25519 AAAA me\n")};
     stage->gcp.provider->ops->take(stage->gcp.provider, &request, on_lease, stage);
     while (stage->answered == 0) {
         loop_run(stage->gcp.loop);
     }
+}
+
+static void stage_take(struct stage *stage, bool is_new)
+{
+    stage_take_with(stage, true, is_new);
 }
 
 static void the_newest_version_counts(void **state)
@@ -447,6 +458,27 @@ static void a_new_cluster_is_not_listed(void **state)
     stage_close(&stage);
 }
 
+/* The record is gone, its instances are not: with another uid they would be lost. `down`, which
+ * makes no record, learns their uid, too. */
+static void a_record_that_is_made_again_has_the_uid_of_the_instances(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        bool is_up = i < 2;
+        struct stage stage;
+        stage_open(&stage);
+        stage.instances = INSTANCE;
+        stage.lists[0] = "";
+        stage.lists[i == 0 ? 2 : 1] = "%";
+        stage_take_with(&stage, is_up, i == 1);
+        assert_int_equal(stage.outcome, is_up ? OUTCOME_DONE : OUTCOME_NOT_FOUND);
+        assert_string_equal(stage.uid, "there");
+        assert_int_equal(stage.inserts, is_up);
+        assert_true(!is_up || strstr(stage.written, "\\\"uid\\\":\\\"there\\\""));
+        stage_close(&stage);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +499,7 @@ int main(void)
         cmocka_unit_test(the_text_of_another_lease_does_not_count),
         cmocka_unit_test(a_lease_that_was_handed_over_and_removed_does_not_count),
         cmocka_unit_test(a_new_cluster_is_not_listed),
+        cmocka_unit_test(a_record_that_is_made_again_has_the_uid_of_the_instances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
