@@ -1,8 +1,9 @@
 /*
- * test_agent_runner.c: the agent of a slot when its Python process or its trainer is gone.
+ * test_agent_runner.c: the agent of a slot when its Python process or its trainer is gone, when Ray
+ * stops it, and when it stores checkpoints.
  *
- * This program is also the agent ("agent"), which runs it in place of `shoal` to load checkpoints
- * ("node"). The test is the trainer. A shell script takes the place of Python.
+ * This program is also the agent ("agent"), which runs it in place of `shoal` to load and store
+ * checkpoints ("node"). The test is the trainer. A shell script takes the place of Python.
  */
 #include "app/train/agent.h"
 #include "app/train/slot_folder.h"
@@ -17,14 +18,16 @@
 #include "io/xalloc.h"
 #include "unit.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOT = 7, SLOW_CHECKPOINT = 2001, WAIT_MS = 20 * 1000, LOAD_MS = 400 };
+enum { SLOT = 7, SLOW_CHECKPOINT = 2001, WAIT_MS = 20 * 1000, LOAD_MS = 400, REFUSALS_MAX = 8 };
 
 static const char token[] = "0123456789abcdef0123456789abcdef";
 
@@ -37,7 +40,8 @@ static const char python[] =
     "  echo \"$line\" >> \"${0%/*}/lines\"\n"
     "  case $line in *'\"signal\":15'*) [ -e \"${0%/*}/state\" ] && {\n"
     "    echo saved > \"${0%/*}/state/model\"\n"
-    "    echo '{\"event\":\"returned\",\"generation\":1,\"code\":143}'; };;\n"
+    "    code=$(cat \"${0%/*}/code\" 2>/dev/null || echo 143)\n"
+    "    echo \"{\\\"event\\\":\\\"returned\\\",\\\"generation\\\":1,\\\"code\\\":$code}\"; };;\n"
     "  esac\n"
     "  case $line in *'\"start\"'*)\n"
     "    generation=${line#*generation\\\":}; generation=${generation%%,*}\n"
@@ -58,6 +62,9 @@ struct scene {
     const char *id; /* of the job; empty: none */
     int slot_number;
     bool is_false; /* the trainer does not know the token */
+    bool stores;   /* the job has --output */
+    bool refuses;  /* another program has the trainer's port, and closes each connection */
+    int refusals;
     pid_t agent;
 };
 
@@ -86,12 +93,17 @@ static int64_t skip_wall(void *context)
 
 static const struct clock skip_clock = {.monotonic_ms = skip_monotonic, .wall_ms = skip_wall};
 
-static void jump(const struct scene *scene, const char *ms)
+static void write_text(const struct scene *scene, const char *name, const char *text)
 {
     char path[60];
     struct err err;
-    snprintf(path, sizeof(path), "%s/clock", scene->folder);
-    assert_true(file_write(path, str_from(ms), 0600, &err));
+    snprintf(path, sizeof(path), "%s/%s", scene->folder, name);
+    assert_true(file_write(path, str_from(text), 0600, &err));
+}
+
+static void jump(const struct scene *scene, const char *ms)
+{
+    write_text(scene, "clock", ms);
 }
 
 /* ---- the trainer ---- */
@@ -124,6 +136,7 @@ static void send_welcome(struct scene *scene, const json_t *hello)
     json_put_text(welcome, "python", arena_printf(&arena, "%s/python", scene->folder));
     json_put_text(welcome, "script", STR("train.py"));
     json_put_text(welcome, "code", STR("127.0.0.1:1"));
+    json_put_text(welcome, "output", scene->stores ? STR("/shared") : STR(""));
     scene_send(scene, welcome);
 }
 
@@ -158,6 +171,11 @@ static void trainer_on_ended(void *context, const struct err *err)
 static void trainer_on_agent(void *context, struct line_link *link)
 {
     struct scene *scene = context;
+    if (scene->refuses) {
+        scene->refusals++;
+        loop_stop(scene->loop);
+        return; /* it is closed */
+    }
     scene->link = link;
     line_link_begin(link, &(struct line_link_hooks){.context = scene,
                                                     .line = trainer_on_line,
@@ -248,6 +266,7 @@ static void start_agent(struct scene *scene, int slot)
         setenv("SHOAL_TRAIN_SLOT", number, 1);
         setenv("SHOAL_TRAIN_ID", scene->id, 1);
         setenv("TEST_CLOCK", path, 1);
+        setenv("TEST_FOLDER", scene->folder, 1);
         execl("/proc/self/exe", "test_agent_runner", "agent", (char *)NULL);
         _exit(127);
     }
@@ -441,7 +460,9 @@ static void lose_trainer(struct scene *scene)
 static int await_end(struct scene *scene)
 {
     int status = -1;
-    for (int i = 0; i < WAIT_MS / 20 && waitpid(scene->agent, &status, WNOHANG) == 0; i++) {
+    for (int i = 0; i < WAIT_MS / 20 && scene->refusals < REFUSALS_MAX &&
+                    waitpid(scene->agent, &status, WNOHANG) == 0;
+         i++) {
         loop_timer_start(scene->end, 20);
         loop_run(scene->loop);
     }
@@ -542,6 +563,91 @@ static void a_script_that_does_not_save_costs_no_checkpoint(void **state)
     assert_false(is_there(scene));
 }
 
+/* Fails if the agent does not connect. */
+static void await_refusals(struct scene *scene, int count)
+{
+    int wanted = scene->refusals + count;
+    loop_timer_start(scene->end, WAIT_MS);
+    for (int i = 0; i < count; i++) {
+        loop_run(scene->loop);
+    }
+    assert_int_equal(scene->refusals, wanted);
+}
+
+/* The ten minutes begin when the connection is lost, not when the agent last tried to connect. */
+static void failed_connections_do_not_prolong_the_ten_minutes(void **state)
+{
+    struct scene *scene = *state;
+    await(scene, "prepared");
+    scene->refuses = true;
+    line_link_close(scene->link);
+    scene->link = NULL;
+    await_refusals(scene, 1);
+    jump(scene, "360000");
+    await_refusals(scene, 2); /* the first may be from before the jump */
+    jump(scene, "720000");
+    assert_int_equal(await_end(scene), 1);
+    assert_true(has_checkpoint(scene));
+}
+
+/* ---- the end of a script ---- */
+
+/* Many scripts end with 0 on SIGTERM. The job would count as complete, although it is not. */
+static void a_script_of_a_stopped_slot_is_not_complete(void **state)
+{
+    struct scene *scene = *state;
+    await(scene, "prepared");
+    let_it_save(scene);
+    write_text(scene, "code", "0");
+    start(scene, 1, 0);
+    await(scene, "started");
+    assert_int_equal(kill(scene->agent, SIGTERM), 0); /* by Ray */
+    await(scene, "leaving");
+    send_save(scene, 1);
+    const json_t *returned = await(scene, "returned");
+    assert_int_equal(number_of(returned, "code"), 143);
+    assert_int_equal(number_of(returned, "checkpoint"), TRAIN_SAVES_PER_GENERATION + 1);
+    send_leave(scene, true);
+    assert_int_equal(await_end(scene), 0); /* also Python, which writes there */
+}
+
+/* ---- the durable copy ---- */
+
+static void make_checkpoint(struct scene *scene, const char *text)
+{
+    char path[SLOT_PATH_MAX];
+    struct err err;
+    slot_folder_path(&scene->slot, "state/model", path);
+    assert_true(file_write(path, str_from(text), 0600, &err));
+    await(scene, "checkpoint");
+}
+
+/* The script saves faster than the store takes: the last one would never be stored. */
+static void a_checkpoint_that_came_during_a_store_is_stored(void **state)
+{
+    struct scene *scene = *state;
+    AUTO_BUF struct buf text;
+    char path[60];
+    struct err err;
+    scene->stores = true;
+    buf_init(&text, 100);
+    snprintf(path, sizeof(path), "%s/gate", scene->folder);
+    int gate = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(gate, LOCK_EX), 0);
+    await(scene, "prepared");
+    start(scene, 1, 0);
+    await(scene, "started");
+    make_checkpoint(scene, "first");
+    make_checkpoint(scene, "second");
+    close(gate);
+    assert_int_equal(number_of(await(scene, "durable"), "number"), TRAIN_SAVES_PER_GENERATION + 1);
+    send_leave(scene, true); /* once the last one is stored */
+    assert_int_equal(await_end(scene), 0);
+    snprintf(path, sizeof(path), "%s/stored", scene->folder);
+    assert_true(file_read(path, &text, &err));
+    assert_str(buf_str(&text), "1000000001\n1000000002\n");
+}
+
 static void the_checkpoints_of_a_killed_agent_stay(void **state)
 {
     struct scene *scene = *state;
@@ -620,6 +726,39 @@ static int load(int count, char **words)
     return 0;
 }
 
+/* In place of `shoal node train-store`: notes the number, and waits until the test opens the
+ * gate. */
+static int store(const char *number)
+{
+    char path[100];
+    char line[40];
+    struct err err;
+    int status = 0;
+    if (strcmp(number, "0") != 0) { /* else it only looks what is there */
+        snprintf(path, sizeof(path), "%s/stored", getenv("TEST_FOLDER"));
+        snprintf(line, sizeof(line), "%s\n", number);
+        status = file_append(path, str_from(line), 0600, &err) ? 0 : 1;
+        snprintf(path, sizeof(path), "%s/gate", getenv("TEST_FOLDER"));
+        int gate = open(path, O_RDWR | O_CLOEXEC);
+        flock(gate, LOCK_EX);
+        close(gate);
+    }
+    printf("%s %s\n", number, number);
+    return status;
+}
+
+/* In place of `shoal node`. */
+static int run_node(int count, char **words)
+{
+    bool stores = count > 2 && strcmp(words[2], "train-store") == 0;
+    for (int i = 3; stores && i + 1 < count; i++) {
+        if (strcmp(words[i], "--checkpoint") == 0) {
+            return store(words[i + 1]);
+        }
+    }
+    return load(count, words);
+}
+
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +770,12 @@ int main(int count, char **words)
         cmocka_unit_test_setup_teardown(ten_minutes_without_a_trainer_lose_nothing, open_job,
                                         close_scene),
         cmocka_unit_test_setup_teardown(a_script_that_does_not_save_costs_no_checkpoint, open_job,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(failed_connections_do_not_prolong_the_ten_minutes, open_job,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(a_script_of_a_stopped_slot_is_not_complete, open_job,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(a_checkpoint_that_came_during_a_store_is_stored, open_job,
                                         close_scene),
         cmocka_unit_test_setup_teardown(the_checkpoints_of_a_killed_agent_stay, open_job,
                                         close_scene),
@@ -647,7 +792,7 @@ int main(int count, char **words)
         return agent_main(&skip_clock);
     }
     if (count > 1 && strcmp(words[1], "node") == 0) {
-        return load(count, words);
+        return run_node(count, words);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* test_state_damage.c: transfers through a proxy that changes and cuts them; processes that die and
- * files that change during a transfer. */
+ * files that change during a transfer; parts that are missing. */
+#include "app/train/state_load.h"
 #include "app/train/state_transfer.h"
 
 /* Longer than a busy machine lets a process wait: here, nothing ends because it was idle. */
@@ -259,6 +260,34 @@ static void test_a_file_that_changes(void **state)
     }
 }
 
+/* ---- parts ---- */
+
+/* The script would continue with the state of some of its ranks only. */
+static void test_a_missing_part(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct scene other;
+    char sources[80];
+    open_scene(&scene, 0);
+    open_scene(&other, 0);
+    snprintf(sources, sizeof(sources), "127.0.0.1:%u,127.0.0.1:%u", scene.port, other.port);
+    const struct state_load load = {
+        .folder = scene.to, .checkpoint = 7, .parts = 2, .sources = sources};
+    setenv("SHOAL_TRAIN_TOKEN", TOKEN, 1);
+    assert_int_equal(mkdir(in(scene.to, "kept"), 0700), 0);
+    make_folder(&scene, "7.part");
+    make_file(&scene, "7.part/rank-0", 20, 0600);
+    assert_int_equal(state_load(&load), 1);
+    assert_int_equal(access(in(scene.to, "kept/7"), F_OK), -1);
+    make_folder(&other, "7.part");
+    make_file(&other, "7.part/rank-1", 20, 0600);
+    assert_int_equal(state_load(&load), 0);
+    assert_int_equal(count_entries(in(scene.to, "kept/7")), 2);
+    close_scene(&other);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_a_fetch_that_is_killed),
         cmocka_unit_test(test_a_fetch_that_is_alive_is_left_alone),
         cmocka_unit_test(test_a_file_that_changes),
+        cmocka_unit_test(test_a_missing_part),
     };
     damage = mmap(NULL, sizeof(*damage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     umask(022);

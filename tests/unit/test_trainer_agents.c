@@ -383,6 +383,41 @@ static void checkpoints_are_adopted_once(void **state)
     assert_false(heard(second, "\"adopt\""));
 }
 
+/* ---- slots that leave ---- */
+
+/* It may have the only copy of the newest checkpoint, which the job still needs. */
+static void a_slot_that_was_given_up_keeps_its_checkpoint(void **state)
+{
+    struct scene *scene = *state;
+    scene->trainer->job.phase = TRAIN_RUNNING;
+    struct agent *agent = greet(scene, 1, token, ",\"checkpoint\":9,\"complete\":9");
+    await(scene, agent, "\"leave\"");
+    assert_true(heard(agent, "\"keep\":true"));
+    scene->trainer->job.phase = TRAIN_SUCCEEDED;
+    agent = greet(scene, 1, token, "");
+    await(scene, agent, "\"leave\"");
+    assert_false(heard(agent, "\"keep\""));
+}
+
+/* The slots remove their files when they leave: nothing would be left to continue from. */
+static void a_stopped_job_copies_its_checkpoint_before_its_slots_leave(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    scene->setup.output = NULL;
+    trainer->job.phase = TRAIN_RUNNING;
+    trainer->job.generation = trainer->job.world = 1;
+    add_slot(scene, 1, TRAIN_SLOT_RUNNING, 0);
+    struct agent *agent = greet(scene, 1, token, ",\"generation\":1,\"is_running\":true");
+    await(scene, agent, "\"welcome\"");
+    trainer_stop(trainer);
+    await(scene, agent, "\"save\"");
+    send(agent, "{\"type\":\"returned\",\"generation\":1,\"code\":143,\"checkpoint\":1000000001}");
+    await(scene, agent, "\"leave\"");
+    assert_int_equal(trainer->job.phase, TRAIN_STOPPED);
+    assert_int_equal(trainer->job.stored, 1000000001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +437,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_that_trains_goes_on_if_its_output_is_anothers,
                                         open_scene, close_scene),
         cmocka_unit_test_setup_teardown(checkpoints_are_adopted_once, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(a_slot_that_was_given_up_keeps_its_checkpoint, open_scene,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(a_stopped_job_copies_its_checkpoint_before_its_slots_leave,
+                                        open_scene, close_scene),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,20 @@ static void a_complete_job_begins_again_at_zero(void **state)
     assert_int_equal(trainer->progress.step, 0);
 }
 
+/* Their numbers come again: the next run would continue from what the last one left. */
+static void a_complete_job_removes_its_old_checkpoints(void **state)
+{
+    struct scene *scene = *state;
+    char path[100];
+    struct err err;
+    snprintf(path, sizeof(path), "%s/kept/3001", scene->folder);
+    assert_true(file_make_private_folder(path, &err));
+    restart(scene, "{\"phase\": 6, \"generation\": 4, \"checkpoint\": 3001, \"stored\": 3001}");
+    assert_int_equal(file_stat(path).kind, FILE_FOLDER);
+    restart(scene, "{\"phase\": 4, \"generation\": 4, \"checkpoint\": 3001, \"stored\": 3001}");
+    assert_int_equal(file_stat(path).kind, FILE_MISSING);
+}
+
 /* What is in --output belongs to the job until it is complete: a run from the beginning does not
  * continue from it. */
 static void a_complete_job_leaves_its_output(void **state)
@@ -369,6 +383,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(steps_of_adaptdl_count_by_progress, open_scene,
                                         close_scene),
         cmocka_unit_test_setup_teardown(a_complete_job_leaves_its_output, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(a_complete_job_removes_its_old_checkpoints, open_scene,
+                                        close_scene),
         cmocka_unit_test_setup_teardown(the_id_of_a_job_survives_a_restart, open_scene,
                                         close_scene),
         cmocka_unit_test_setup_teardown(an_old_record_may_take_its_output, open_scene, close_scene),
