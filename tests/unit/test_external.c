@@ -39,6 +39,8 @@ struct scene {
     char folder[64];
     char variable[80];
     const char *argv[4], *env[3];
+    struct clock clock;
+    int64_t ahead_ms; /* by how much the test has moved the clock */
     struct loop *loop;
     struct child_pool *pool;
     struct arena arena;
@@ -62,6 +64,18 @@ static void put(struct scene *scene, const char *name, const char *text)
     assert_true(file_write(path, str_from(text), 0600, &err));
 }
 
+static int64_t moved_ms(void *context)
+{
+    const struct scene *scene = context;
+    return clock_monotonic_ms(&clock_of_machine) + scene->ahead_ms;
+}
+
+static int64_t usual_wall_ms(void *context)
+{
+    (void)context;
+    return clock_wall_ms(&clock_of_machine);
+}
+
 static void begin(struct scene *scene, const char *stored, const char *machines)
 {
     struct err err;
@@ -83,13 +97,14 @@ static void begin(struct scene *scene, const char *stored, const char *machines)
                                                .provider = param_new_map(&scene->arena),
                                                .types = type,
                                                .type_count = 1};
-    assert_true(loop_open(&clock_of_machine, &scene->loop, &err));
+    scene->clock = (struct clock){moved_ms, usual_wall_ms, scene};
+    assert_true(loop_open(&scene->clock, &scene->loop, &err));
     scene->pool = child_pool_new(scene->loop, 2);
     assert_true(external_provider_open(&(struct external_setup){.loop = scene->loop,
                                                                 .children = scene->pool,
                                                                 .argv = scene->argv,
                                                                 .env = scene->env,
-                                                                .deadline_ms = 10000},
+                                                                .deadline_ms = 120000},
                                        &scene->cluster, &scene->provider, &err));
 }
 
@@ -378,6 +393,89 @@ static void a_note_stays_as_long_as_its_instances(void **state)
     end(&scene);
 }
 
+struct queue {
+    struct scene *scene;
+    int ended; /* listings */
+    enum outcome launched;
+};
+
+static void on_queued_list(void *context, const struct provider_answer *answer,
+                           const struct machine *machines, size_t count)
+{
+    struct queue *queue = context;
+    (void)machines;
+    (void)count;
+    assert_int_equal(answer->outcome, OUTCOME_DONE);
+    if (++queue->ended == 2) {
+        queue->scene->ahead_ms += 58 * 1000; /* the third is sent, and the launch waits for it */
+    }
+}
+
+static void on_queued_launch(void *context, const struct provider_answer *answer,
+                             const struct machine *machines, size_t count)
+{
+    struct queue *queue = context;
+    (void)machines;
+    (void)count;
+    queue->launched = answer->outcome;
+    loop_stop(queue->scene->loop);
+}
+
+/* The plug-in takes one request at a time. The lease is there when the launch is queued, behind
+ * listings, and ends before it is its turn. */
+static void a_launch_that_waits_too_long_is_not_sent(void **state)
+{
+    struct scene scene;
+    struct queue queue = {.scene = &scene, .launched = OUTCOME_DONE};
+    struct err err;
+    struct str call;
+    const struct launch_request request = {.token = STR("t-1"), .launch = 1, .count = 1};
+    (void)state;
+    begin(&scene, RECORD("demo", UID_A), "");
+    take(&scene, true, "");
+    put(&scene, "calls", "");
+    put(&scene, "launch", "\"machines\":[]");
+    assert_true(scene.provider->ops->draft(scene.provider, &request, &scene.arena, &call, &err));
+    scene.provider->ops->list(scene.provider, on_queued_list, &queue);
+    scene.provider->ops->launch(scene.provider, call, on_queued_launch, &queue);
+    scene.provider->ops->list(scene.provider, on_queued_list, &queue);
+    scene.provider->ops->list(scene.provider, on_queued_list, &queue);
+    loop_run(scene.loop);
+    assert_int_equal(queue.ended, 3);
+    assert_int_equal(queue.launched, OUTCOME_NO_LEASE);
+    assert_int_equal(count_in(&scene, "calls", "list"), 3);
+    assert_int_equal(count_in(&scene, "calls", "launch"), 0);
+    end(&scene);
+}
+
+static void on_done(void *context, const struct provider_answer *answer)
+{
+    keep(context, answer);
+}
+
+static void tags_are_noted_for_a_cloud_without_them(void **state)
+{
+    struct scene scene;
+    struct err err;
+    struct str call, id = STR("1");
+    const struct machine_tag tag = {STR("team"), STR("blue")};
+    const struct launch_request request = {.token = STR("t-1"), .launch = 1, .count = 1};
+    (void)state;
+    begin(&scene, RECORD("demo", UID_A), "");
+    put(&scene, "can", "\"tokens\",\"atomic_swap\"");
+    take(&scene, true, "");
+    assert_true(scene.provider->ops->draft(scene.provider, &request, &scene.arena, &call, &err));
+    put(&scene, "list", "\"machines\":[{\"id\":\"1\",\"token\":\"t-1\",\"state\":\"running\"}]");
+    check_launch(&scene, call, "\"machines\":[]", OUTCOME_DONE, 1);
+    put(&scene, "tag", "\"ok\":true");
+    scene.provider->ops->tag(scene.provider, &id, 1, &tag, 1, on_done, &scene);
+    await(&scene);
+    assert_int_equal(scene.outcome, OUTCOME_DONE);
+    assert_int_equal(count_in(&scene, "calls", "tag"), 0);
+    assert_int_equal(count_in(&scene, "stored", "\\\"team\\\":\\\"blue\\\""), 1);
+    end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +487,8 @@ int main(void)
         cmocka_unit_test(wrong_replies),
         cmocka_unit_test(launches),
         cmocka_unit_test(a_note_stays_as_long_as_its_instances),
+        cmocka_unit_test(a_launch_that_waits_too_long_is_not_sent),
+        cmocka_unit_test(tags_are_noted_for_a_cloud_without_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,21 @@ static void the_files_words_pass_through(void **state)
     arena_clear(&scene.arena);
 }
 
+/* Without it, EC2 keeps the disk and bills it when its instance is gone. */
+static void the_default_root_disk_goes_with_its_machine(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    scene.facts.root_device = STR("/dev/sda1");
+    scene.facts.root_gib = 60;
+    struct str body = draft(&scene);
+    assert_has(body, "BlockDeviceMapping.1.DeviceName=%2Fdev%2Fsda1");
+    assert_has(body, "BlockDeviceMapping.1.Ebs.VolumeSize=60");
+    assert_has(body, "BlockDeviceMapping.1.Ebs.DeleteOnTermination=true");
+    arena_clear(&scene.arena);
+}
+
 static void the_request_says_the_market(void **state)
 {
     struct scene scene;
@@ -341,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_machine_that_rests_is_only_stopped),
         cmocka_unit_test(what_is_ours_is_always_there),
         cmocka_unit_test(the_files_words_pass_through),
+        cmocka_unit_test(the_default_root_disk_goes_with_its_machine),
         cmocka_unit_test(the_request_says_the_market),
         cmocka_unit_test(tags_are_merged_as_ray_does_it),
         cmocka_unit_test(interfaces_get_what_they_lack),

@@ -593,6 +593,27 @@ static void a_ray_of_the_cluster_itself_does_not_keep_it_away(void **state)
     close_scene(scene);
 }
 
+/* The head lost its record: the workers still say which nodes they are. */
+static void the_workers_are_found_without_the_record_of_the_head(void **state)
+{
+    struct scene *scene = open_scene();
+    char uid[40];
+    (void)state;
+    assert_int_equal(take(scene, ""), OUTCOME_DONE);
+    snprintf(uid, sizeof(uid), "%s", scene->uid);
+    assert_int_equal(launch(scene, draft(scene, "t-1", 1, 1)), OUTCOME_DONE);
+    remove(scene_path(scene, "h0/host/record"));
+    assert_int_equal(list(scene), OUTCOME_DONE);
+    assert_int_equal(scene->machines, 1);
+    /* a new record has them again */
+    open_provider(scene, false);
+    assert_int_equal(take(scene, ""), OUTCOME_DONE);
+    assert_string_equal(scene->uid, uid);
+    assert_string_equal(state_on(scene, "h1"), NODE_RUNNING);
+    assert_string_equal(state_on(scene, "h2"), "");
+    close_scene(scene);
+}
+
 /* ---- one machine with two addresses ---- */
 
 static void a_second_address_of_a_machine_is_not_used(void **state)
@@ -783,6 +804,7 @@ int main(void)
         cmocka_unit_test(a_ray_that_starts_during_the_claim_is_left_alone),
         cmocka_unit_test(the_preflight_names_a_ray_of_the_user),
         cmocka_unit_test(a_ray_of_the_cluster_itself_does_not_keep_it_away),
+        cmocka_unit_test(the_workers_are_found_without_the_record_of_the_head),
         cmocka_unit_test(a_second_address_of_a_machine_is_not_used),
         cmocka_unit_test(a_host_with_a_new_name_is_used_when_its_node_has_ended),
         cmocka_unit_test(the_preflight_names_a_second_address),

@@ -201,6 +201,24 @@ static void outdated_workers_are_drained_and_replaced(void **state)
     close_scene(&scene);
 }
 
+static void the_room_is_shared_by_all_types(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene, FILE_TEXT "  big: {min_workers: 2, max_workers: 4, resources: {CPU: 2},"
+                                 " node_config: {InstanceType: m5.xlarge}}\n");
+    add_head(&scene);
+    add_worker(&scene, "old", STR("x")); /* counts until it is drained */
+    make(&scene);
+    assert_int_equal(scene.plan.step_count, 3);
+    assert_int_equal(scene.plan.steps[1].kind, UP_LAUNCH);
+    assert_int_equal(scene.plan.steps[1].count, 2);
+    assert_int_equal(scene.plan.steps[2].kind, UP_LAUNCH);
+    assert_int_equal(scene.plan.steps[2].count, 1);
+    assert_int_equal(scene.plan.held, 1);
+    close_scene(&scene);
+}
+
 static void a_changed_head_is_named(void **state)
 {
     struct scene scene;
@@ -265,6 +283,7 @@ int main(void)
         cmocka_unit_test(what_is_as_the_file_says_needs_nothing),
         cmocka_unit_test(a_restart_names_nodes_and_jobs),
         cmocka_unit_test(outdated_workers_are_drained_and_replaced),
+        cmocka_unit_test(the_room_is_shared_by_all_types),
         cmocka_unit_test(a_changed_head_is_named),
         cmocka_unit_test(a_stopped_head_is_started),
         cmocka_unit_test(a_price_that_nobody_knows_is_said),
