@@ -4,6 +4,7 @@
 
 #include "fake_provider.h"
 #include "fixture.h"
+#include "io/file.h"
 #include "provider/expiry.h"
 #include "scratch.h"
 
@@ -34,13 +35,18 @@ struct scene {
     struct err err;
     struct clock clock; /* of the machine, and moved by the test */
     int64_t ahead_ms;
+    int64_t frozen_ms; /* the time until the head's service has answered; 0: it passes */
     struct loop_timer *timer;
 };
 
 static int64_t moved_ms(void *context)
 {
-    const struct scene *scene = context;
-    return clock_monotonic_ms(&clock_of_machine) + scene->ahead_ms;
+    struct scene *scene = context;
+    int64_t now = clock_monotonic_ms(&clock_of_machine);
+    if (scene->frozen_ms != 0 && !scene->down.is_told) {
+        scene->ahead_ms = scene->frozen_ms - now;
+    }
+    return now + scene->ahead_ms;
 }
 
 static int64_t usual_wall_ms(void *context)
@@ -595,6 +601,56 @@ static void test_a_launch_of_the_service_that_no_listing_shows_is_waited_for(voi
     scene_free(scene);
 }
 
+/* What the head's service says over ssh. */
+static void service_says(struct scene *scene, const struct ctl_line *lines, size_t count)
+{
+    struct cluster_session *launch = &scene->down.launch;
+    AUTO_BUF struct buf said;
+    char path[100];
+    buf_init(&said, 64 * 1024);
+    buf_add_c(&said, "#!/bin/sh\n/bin/cat <<'END'\n");
+    for (size_t i = 0; i < count; i++) {
+        ctl_line_write(&lines[i], &said);
+    }
+    buf_add_c(&said, "END\nexec /bin/sleep 60\n");
+    snprintf(path, sizeof(path), "%s/ssh", scene->folder);
+    assert_true(file_write(path, buf_str(&said), 0755, &scene->err));
+    setenv("PATH", scene->folder, 1);
+    launch->state.folder = launch->state.control = scene->folder;
+    assert_true(cluster_state_make(&launch->state, &scene->err));
+    assert_true(
+        cluster_state_pin(&launch->state, STR("i-1"), STR("ssh-ed25519 AAAA"), false, &scene->err));
+    fake_cloud_find(&scene->cloud, "i-1")->public_ip = STR("127.0.0.1");
+    scene->frozen_ms = clock_monotonic_ms(&clock_of_machine);
+}
+
+/* With an id, `down` knows what to look for. Without one, any instance may still come. */
+static void test_a_node_of_the_service_without_an_id_is_waited_for(void **state)
+{
+    (void)state;
+    for (int has_id = 0; has_id < 2; has_id++) {
+        struct scene *scene = scene_new();
+        const struct ctl_line lines[] = {
+            {.kind = CTL_GREETING, .greeting = {.protocol = CTL_PROTOCOL, .least = CTL_PROTOCOL}},
+            {.kind = CTL_DONE, .text = STR("release")},
+            {.kind = CTL_NODE,
+             .node = {.name = STR("worker-1"),
+                      .id = has_id ? STR("i-2") : STR(""),
+                      .phase = has_id ? PHASE_BOOTING : PHASE_REQUESTED}},
+            {.kind = CTL_END, .text = STR("status")},
+        };
+        add_old_cluster(scene);
+        scene->cloud.is_released = false;
+        scene->cloud.holder = STR("head ubuntu@ip-1, pid 7");
+        service_says(scene, lines, ARRAY_LEN(lines));
+        assert_true(run(scene));
+        assert_true(scene->down.is_told);
+        assert_int_equal(told(scene, "the last check is at"), !has_id);
+        assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+        scene_free(scene);
+    }
+}
+
 static void let_it_terminate(void *context)
 {
     struct scene *scene = context;
@@ -822,6 +878,7 @@ int main(void)
         cmocka_unit_test(test_a_head_that_shows_up_late_is_terminated),
         cmocka_unit_test(test_a_launch_without_an_answer_is_waited_for),
         cmocka_unit_test(test_a_launch_of_the_service_that_no_listing_shows_is_waited_for),
+        cmocka_unit_test(test_a_node_of_the_service_without_an_id_is_waited_for),
         cmocka_unit_test(test_it_stops_when_another_takes_the_cluster_over),
         cmocka_unit_test(test_launches_that_were_seen_need_no_wait),
         cmocka_unit_test(test_a_lease_that_is_taken_from_somebody_makes_it_wait),
