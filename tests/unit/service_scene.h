@@ -35,7 +35,8 @@ struct service_scene {
     char scratch[64];
     char folder[128];
     struct handover handover;
-    struct buf state, reply; /* of the GCS */
+    const struct clock *clock; /* NULL: of the machine */
+    struct buf state, reply;   /* of the GCS */
     int64_t version;
     struct err err;
 };
@@ -51,6 +52,17 @@ static inline void service_scene_hand_over(struct service_scene *scene)
     snprintf(path, sizeof(path), "%s/" HANDOVER_NAME, scene->folder);
     assert_true(file_make_private_folder(scene->folder, &scene->err));
     assert_true(file_write(path, buf_str(&text), 0600, &scene->err));
+}
+
+/* The cluster file is this text. */
+static inline void service_scene_set_file(struct service_scene *scene, const char *yaml)
+{
+    AUTO_BUF struct buf config;
+    buf_init(&config, HANDOVER_BYTES_MAX);
+    const struct value *tree = fixture_prepare(scene->fixture, yaml);
+    assert_non_null(tree);
+    assert_true(json_write(&config, tree, JSON_IN_YAML, &scene->err));
+    scene->handover.config = arena_str(&scene->fixture->arena, buf_str(&config));
 }
 
 static inline struct service_scene *service_scene_new(void)
@@ -105,9 +117,10 @@ static inline void service_scene_begin(struct service_scene *scene)
     service->head.core.settings.times.retry_first = 50;
     service->head.core.settings.times.retry_most = 200;
     service->head.ray_address = STR("127.0.0.1:1"); /* no process listens there */
-    assert_true(cloud_session_open(&service->head.session,
-                                   &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR},
-                                   &scene->err));
+    assert_true(cloud_session_open(
+        &service->head.session,
+        &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR, .clock = scene->clock},
+        &scene->err));
     assert_true(cloud_session_open_http(&service->head.session, &scene->err));
     service->head.provider = fake_provider_new(&scene->cloud, service->head.session.loop);
     assert_true(service_open(service, &scene->err));
