@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Between Shoal and file_cloud.py: dies before or after the work, sends garbage or half a line,
+"""Between Shoal and a plug-in: dies before or after the work, sends garbage or half a line,
 replies with another id, is silent, hides new instances, replies late. In the environment:
 
+    PLUGIN   its program; without it, file_cloud.py
     FAULTS   of 1000 requests, how many go wrong
     HIDDEN   seconds for which new instances are not listed
     LATE     seconds before the reply to a launch is sent
@@ -16,7 +17,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-CLOUD = HERE.parent.parent / "examples" / "plug-ins" / "file_cloud.py"
+CLOUD = os.environ.get("PLUGIN", HERE.parent.parent / "examples/plug-ins/file_cloud.py")
 FAULTS, HIDDEN, LATE = (float(os.environ.get(name, "0")) for name in ("FAULTS", "HIDDEN", "LATE"))
 KINDS = ["before", "after", "garbage", "half", "other", "silent"]
 

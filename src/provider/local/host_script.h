@@ -71,7 +71,7 @@ enum host_end {
     HOST_DONE,
     HOST_CONFLICT,  /* the record has another serial number: see `record` */
     HOST_FAILED,    /* the script says why in `why` */
-    HOST_UNREACHED, /* no script ran */
+    HOST_UNREACHED, /* no output: the script did not run, or its output was lost */
     HOST_BROKEN     /* the connection broke: the effect is unknown */
 };
 
